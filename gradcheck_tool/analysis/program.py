@@ -12,16 +12,18 @@ from gradcheck_tool.analysis.call_stack import with_room
 from gradcheck_tool.analysis.import_context import ImportContext
 from gradcheck_tool.analysis.later_findings import errors, is_news
 from gradcheck_tool.findings import Finding
+from gradcheck_tool.rulebook.stories import numbered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from gradcheck_tool.analysis.plans import ExecutionPlan
     from gradcheck_tool.domain.events import Event, Site
-    from gradcheck_tool.findings import Location
+    from gradcheck_tool.findings import Location, TraceStep
     from gradcheck_tool.ir.nodes import ModuleIR
     from gradcheck_tool.ir.outline import Outline
     from gradcheck_tool.rulebook.ruleset import RuleSet
+    from gradcheck_tool.trackers.tracker import Tracker
     from gradcheck_tool.triage.triage import Candidates
 
 # How often a program is executed again, with what was found before taken for mended.
@@ -75,6 +77,56 @@ def _check(source: str, filename: str, ruleset: RuleSet, around: ImportContext) 
             if step.is_whole:
                 raise
     return []
+
+
+def recorded_story(
+    source: str,
+    filename: str,
+    ruleset: RuleSet,
+    is_wanted: Callable[[Finding], bool],
+    surroundings: ImportContext | None = None,
+) -> tuple[TraceStep, ...]:
+    """The story of a finding with what else happens to its tensors on the way, from one more execution.
+
+    It is empty where that execution does not lead to the finding, which the mistakes before it may prevent.
+    """
+    around = surroundings or ImportContext()
+    return with_room(lambda: _recorded(source, filename, ruleset, is_wanted, around))
+
+
+def _recorded(
+    source: str,
+    filename: str,
+    ruleset: RuleSet,
+    is_wanted: Callable[[Finding], bool],
+    around: ImportContext,
+) -> tuple[TraceStep, ...]:
+    from gradcheck_tool.analysis.recorded import told_with
+    from gradcheck_tool.ir.outline import outline
+    from gradcheck_tool.ir.spans import UnplacedError
+    from gradcheck_tool.trackers.recording import recorder
+
+    program = _Program(source, filename, outline(source), None, around)
+    for step in program.rounds():
+        tracker = recorder()
+        events = program.execute(step, ruleset, recording=(tracker,))
+        try:
+            for event in events:
+                found = [one for one in ruleset.evaluate([event], _locate) if is_wanted(one)]
+                if found:
+                    return _ended(numbered(told_with(tracker.moments, event), _locate), found[0])
+        except UnplacedError:
+            continue
+        return ()
+    return ()
+
+
+def _ended(steps: tuple[TraceStep, ...], finding: Finding) -> tuple[TraceStep, ...]:
+    """The steps, which end in the words of the finding's own story where both end at its place."""
+    last = finding.trace[-1] if finding.trace else None
+    if last is None or not steps or not last.location == steps[-1].location == finding.location:
+        return steps
+    return (*steps[:-1], replace(steps[-1], message=last.message, kind=last.kind))
 
 
 def _with_later(
@@ -149,7 +201,14 @@ class _Program:
         module = lower_module(self._source, self._filename)
         yield _Round(module, ExecutionPlan.whole(module, candidates), is_whole=True)
 
-    def execute(self, step: _Round, ruleset: RuleSet, *, is_again: bool = False) -> Sequence[Event]:
+    def execute(
+        self,
+        step: _Round,
+        ruleset: RuleSet,
+        *,
+        is_again: bool = False,
+        recording: tuple[type[Tracker], ...] = (),
+    ) -> Sequence[Event]:
         """What happens in a round, for rules in force; `is_again`: how far it goes has been noted."""
         from gradcheck_tool.analysis.entries import analyze, needed
         from gradcheck_tool.rulebook.pack import RulePackError
@@ -163,7 +222,7 @@ class _Program:
                 imports,
                 step.plan,
                 None if is_again else around.extent,
-                needed(ruleset),
+                [*needed(ruleset), *recording],
                 around.models,
                 around.elsewhere,
             )

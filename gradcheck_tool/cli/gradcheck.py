@@ -71,7 +71,7 @@ def gradcheck(
         list[str] | None,
         typer.Option(
             metavar="FORMAT[=FILE]",
-            help=f"{', '.join(FORMATS)}, {PAGE}; several can be made in one run. [default: full]",
+            help=f"{', '.join(FORMATS)}; several can be made in one run. [default: full]",
         ),
     ] = None,
     output_file: options.OutputFile = None,
@@ -112,7 +112,7 @@ def gradcheck(
     except ModuleNotFoundError as error:
         fail(f"{error.name} is missing; gradcheck needs `pip install 'gradcheck-tool[torch]'`")
 
-    reports = targets(output_format or (), output_file, (*FORMATS, PAGE))
+    reports = targets(output_format or (), output_file, FORMATS)
     if fail_on not in FAIL_ON:
         fail(f"--fail-on: no {fail_on!r}; there are {', '.join(FAIL_ON)}")
     make_engine = _engine(engine)

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
 
 from gradcheck_tool.harness.summary import ORDER, counts
 from gradcheck_tool.report.context import relative_name
 from gradcheck_tool.report.facts import shown
+from gradcheck_tool.report.page_style import page_style
 from gradcheck_tool.trust.visible import visible_lines
 
 if TYPE_CHECKING:
@@ -41,6 +43,7 @@ def page(outcomes: Sequence[Outcome], problems: Sequence[tuple[str, str]], folde
     environment.filters["shown"] = shown
     environment.filters["relative"] = lambda filename: relative_name(filename, folder)
     return environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(
+        style=Markup(page_style()),  # noqa: S704 - gradlint's own
         headline=counts(outcomes),
         statuses=[status for status in ORDER if found[status]],
         counts=found,

@@ -11,7 +11,19 @@ if TYPE_CHECKING:
     from gradcheck_tool.findings import Finding
     from gradcheck_tool.report.context import ReportContext
 
-FORMATS = ("full", "concise", "grouped", "json", "sarif", "github", "gitlab", "junit", "azure", "rdjson")
+FORMATS = (
+    "full",
+    "concise",
+    "grouped",
+    "json",
+    "sarif",
+    "github",
+    "gitlab",
+    "junit",
+    "azure",
+    "rdjson",
+    "html",
+)
 # Formats that programs read: what is not printable stays in the data, as an escape of JSON's.
 _DATA = ("json", "sarif", "gitlab", "rdjson")
 

@@ -90,19 +90,23 @@ class _Line:
         start, end = label.location.start, label.location.end
         first = start.column - 1 - self.cut
         last = end.column - 1 - self.cut if end.row == start.row else len(self.text)
-        indent = columns(self.before + _visible(self.text[:first]))
-        marks = label.mark * max(1, columns(_visible(self.text[first:last].rstrip())))
+        indent = columns(self.before + printable(self.text[:first]))
+        marks = label.mark * max(1, columns(printable(self.text[first:last].rstrip())))
         return " " * (indent + 1) + paint(f"{marks} {label.message}".rstrip(), label.style)
 
 
 def _source(line: _Line, width: int, paint: Paint) -> str:
-    text = f"{line.before}{_visible(line.text)}{line.after}"
+    text = f"{line.before}{printable(line.text)}{line.after}"
     return paint(f"{line.row:>{width}} |", "blue") + f" {text}".rstrip()
 
 
-def _visible(text: str) -> str:
-    """Tabs as blanks, and nothing that controls a terminal or a CI service; the width of the others stays."""
+def printable(text: str, ends: bool = False) -> str:
+    """Tabs as blanks, and nothing that controls a terminal or a CI service; the width of the others stays.
+
+    `ends`: those of lines stay.
+    """
     expanded = COMMAND.sub("##\\1\N{REPLACEMENT CHARACTER}", text.replace("\t", TAB))
     return "".join(
-        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in expanded
+        one if one.isprintable() or (ends and one == "\n") else "\N{REPLACEMENT CHARACTER}"
+        for one in expanded
     )

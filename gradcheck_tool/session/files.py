@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import traceback
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
     from libcst import ParserSyntaxError
 
+    from gradcheck_tool.analysis.import_context import ImportContext
+    from gradcheck_tool.findings import TraceStep
     from gradcheck_tool.rulebook.ruleset import RulePackError, RuleSet, UnknownCodeError
 
 _TOO_DEEP = "is nested too deeply to be analysed"
@@ -241,18 +244,38 @@ class FileChecker:
         known: dict[str, Suppressions] = {}
         return [finding for finding in findings if not self._is_suppressed(finding, known, set())]
 
-    def _analysed(self, source: Source, config: Config) -> list[Finding]:
-        text = source.text
-        if len(text) > MOST_CHARACTERS or text.count("\n") + text.count(";") > MOST_STATEMENTS:
-            raise SourceError(_TOO_LONG)
-        models = model_packs(config.model_packs)
+    def _around(self, source: Source, config: Config) -> ImportContext:
+        """What a program is checked with."""
         path = Path(source.filename)
-        around = replace(
-            self.modules.around(path, models),
+        return replace(
+            self.modules.around(path, model_packs(config.model_packs)),
             leads=lambda imported: self._graph.leads(path, [imported]),
             computes=lambda imported, attribute: self._graph.computes(path, imported, attribute),
             elsewhere=self.call_sites,
         )
+
+    def story(self, path: Path, finding: Finding, config: Config) -> tuple[TraceStep, ...]:
+        """The story of a finding that executing a file leads to, with what else happens on the way.
+
+        It is the finding's own where the file has changed.
+        """
+        from gradcheck_tool.analysis.program import recorded_story
+
+        try:
+            source = read_source(str(path), self.modules.read(path))
+            around = self._around(source, config)
+            steps = recorded_story(
+                source.text, source.filename, self.ruleset(config), partial(_is_same, source, finding), around
+            )
+        except (OSError, SourceError, RecursionError, _syntax_error()):
+            return finding.trace
+        return source.in_file(replace(finding, trace=steps)).trace if steps else finding.trace
+
+    def _analysed(self, source: Source, config: Config) -> list[Finding]:
+        text = source.text
+        if len(text) > MOST_CHARACTERS or text.count("\n") + text.count(";") > MOST_STATEMENTS:
+            raise SourceError(_TOO_LONG)
+        around = self._around(source, config)
         ruleset = self.ruleset(config)
         try:
             return check_source(source.text, source.filename, ruleset, around)
@@ -263,6 +286,12 @@ class FileChecker:
         finally:
             self._unfinished = around.extent.unfinished
             self._entered = tuple(sorted(around.extent.entered))
+
+
+def _is_same(source: Source, finding: Finding, other: Finding) -> bool:
+    """Is it the finding, with its places in the program in the place of those in the file?"""
+    found = source.in_file(other)
+    return (found.code, found.location) == (finding.code, finding.location)
 
 
 def _syntax_error() -> type[ParserSyntaxError]:

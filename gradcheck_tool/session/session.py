@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.cache.seen import Seen
 from gradcheck_tool.config import Config, Overrides
 from gradcheck_tool.configs import Configs
-from gradcheck_tool.findings import Applicability, Finding
+from gradcheck_tool.findings import Applicability, Finding, TraceStep
 from gradcheck_tool.session.fixable import with_wanted_fix
 from gradcheck_tool.session.ways import Ways, is_reported, led_elsewhere
 from gradcheck_tool.sources.lines import SourceLines
@@ -225,6 +225,11 @@ class Session:
         new = self._unknown(ways)
         checked = len(found.files) - unread
         return Outcome(new, problems, len(found.files), checked, len(ways) - len(new), unfinished, ways)
+
+    def story(self, finding: Finding, outcome: Outcome) -> tuple[TraceStep, ...]:
+        """The story of one of the outcome's findings, with what else happens to its tensors on the way."""
+        way = outcome.ways.get(finding, Path(finding.location.filename))
+        return self.checker.story(way, finding, self.config(way.parent))
 
     def fix(self, outcome: Outcome, unsafe: bool) -> list[Change]:
         """The changes that the findings' fixes make, one a file; nothing is written."""
