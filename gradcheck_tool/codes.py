@@ -73,16 +73,17 @@ _TABLE = (
         "precision-loss",
         _W,
         "The gradient is right in high precision but loses far more digits in low precision than the "
-        "conditioning of the problem and the rounding of `forward` explain.",
+        "conditioning of the problem and the rounding of `forward` explain. A warning: the algebra is right.",
     ),
     Code(
         "GC108",
         "wrong-second-derivative",
-        _E,
+        _W,
         "The first derivative is right, but differentiating `backward` again silently gives a wrong result, "
-        "for example because a derivative computed in `forward` was saved and counts as a constant. Use "
-        "`once_differentiable` to refuse loudly, or compute the derivative in `backward` from inputs and "
-        "outputs.",
+        "for example because a derivative computed in `forward` was saved and counts as a constant. Put "
+        "`@torch.autograd.function.once_differentiable` above `backward` to refuse loudly, or compute the "
+        "derivative in `backward` from inputs and outputs. A warning: training that differentiates once is "
+        "not touched.",
     ),
     Code(
         "GC109",
@@ -135,16 +136,16 @@ _TABLE = (
     Code(
         "GC203",
         "aliased-gradients",
-        _W,
-        "`backward` returns the same memory as the gradient of two inputs; an in-place change of one "
-        "(clipping, scaling, accumulation) changes the other.",
+        _I,
+        "`backward` returns the same memory as the gradient of two inputs, as PyTorch's own addition does: a "
+        "hook that changes one of them in place changes the other.",
     ),
     Code(
         "GC204",
         "gradient-dtype",
         _W,
         "`backward` returns a gradient of lower precision than the input; autograd casts it silently and the "
-        "digits are lost.",
+        "digits are lost. A warning: what is left of the gradient is right.",
     ),
     Code(
         "GC205",
@@ -163,9 +164,10 @@ _TABLE = (
     Code(
         "GC207",
         "second-backward-differs",
-        _I,
-        "A second backward through the same graph gives another gradient: saved tensors are overwritten. "
-        "`retain_graph=True` does not work with this Function.",
+        _W,
+        "A second backward through the same graph raises or gives another gradient: `retain_graph=True` does "
+        "not work with this Function. A warning where it raises; a remark where saved tensors are "
+        "overwritten to save memory, as kernels do on purpose.",
     ),
     Code(
         "GC208",
@@ -192,6 +194,13 @@ _TABLE = (
         _W,
         "A floating-point output is marked non-differentiable, or a returned gradient has the wrong shape or "
         "place.",
+    ),
+    Code(
+        "GC212",
+        "global-state-changed",
+        _W,
+        "A call sets something for the whole process and leaves it so: the default dtype, the grad mode, the "
+        "seed, the working folder, the number of threads. What runs afterwards is changed by it.",
     ),
     Code(
         "GC301",

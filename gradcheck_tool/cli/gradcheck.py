@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # What only a run of Functions can be shown as, beside the formats of findings.
 PAGE = "html"
-FAIL_ON = ("error", "warning", "info", "unchecked", "never")
+FAIL_ON = ("error", "warning", "info", "unchecked", "crash", "never")
 ENGINES = ("local", "ray")
 
 
@@ -66,7 +66,7 @@ def gradcheck(
     seed: Annotated[int | None, typer.Option(metavar="N", min=0, help="Of every draw. [default: 0]")] = None,
     fail_on: Annotated[
         str, typer.Option(metavar="WHAT", help=f"What makes the exit status 1: {', '.join(FAIL_ON)}.")
-    ] = "warning",
+    ] = "error",
     output_format: Annotated[
         list[str] | None,
         typer.Option(
@@ -251,12 +251,17 @@ def _print(plan: Plan, verdicts: Verdicts, reports: Sequence[Target], verbose: b
 
 
 def _status(verdicts: Verdicts, fail_on: str) -> int:
+    """1 where something was found that the run is to fail on. Code that kills its process always counts."""
     if fail_on == "never":
         return 0
+    if any(outcome.death == "crash" for outcome in verdicts.outcomes):
+        return 1
+    if fail_on == "crash":
+        return int(any(outcome.death in ("hang", "memory") for outcome in verdicts.outcomes))
     if fail_on == "unchecked":
-        if any(outcome.status == "not checked" for outcome in verdicts.outcomes):
+        if any(not outcome.is_checked for outcome in verdicts.outcomes):
             return 1
-        fail_on = "warning"
+        fail_on = "error"
     return int(any(_weight(finding) >= _WEIGHTS[fail_on] for finding in verdicts.findings))
 
 

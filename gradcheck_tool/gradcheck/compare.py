@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from gradcheck_tool.gradcheck.probes import Cotangent, Draws, like_contiguous
-from gradcheck_tool.gradcheck.stencil import Judgement, judge, ladder, scales, slope, wide
+from gradcheck_tool.gradcheck.stencil import Judgement, judge, scales, slope, steps_of, wide
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,7 +102,7 @@ def is_regular(problem: Problem, cotangent: Cotangent, draws: Draws) -> bool:
     base = problem.forward(values)
     direction = draws.direction(values)
     sizes = []
-    for step in ladder(values, base)[1:]:
+    for step in steps_of(problem, base)[1:]:
         measured = slope(problem, values, direction, step, base)
         if measured is None:
             return False

@@ -3,157 +3,50 @@
 from __future__ import annotations
 
 import gc
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from gradcheck_tool.findings import Severity
 from gradcheck_tool.gradcheck import sampling
+from gradcheck_tool.gradcheck.arguments import other_numbers
 from gradcheck_tool.gradcheck.compare import gradients
+from gradcheck_tool.gradcheck.firstcall import draw, observe, short
 from gradcheck_tool.gradcheck.layouts import check_cotangent_layouts, check_input_layouts
 from gradcheck_tool.gradcheck.limits import patiently
-from gradcheck_tool.gradcheck.observed import Observation, observed
 from gradcheck_tool.gradcheck.probes import Cotangent, like_contiguous, one_output
-from gradcheck_tool.gradcheck.problem import ROUNDING, Grads, Problem, copied, identical, is_real_number
+from gradcheck_tool.gradcheck.problem import ROUNDING, Grads, Problem, identical, is_real_number
 from gradcheck_tool.gradcheck.session import Session, finite, quiet
 from gradcheck_tool.gradcheck.stencil import wide
 from gradcheck_tool.gradcheck.surrogates import unchecked_write
-from gradcheck_tool.gradcheck.target import function_behind
 from gradcheck_tool.gradcheck.tree import flatten
-from gradcheck_tool.gradcheck.variations import other_numbers
+from gradcheck_tool.gradcheck.writes import watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-
-def first_call(session: Session) -> tuple[list[Any], Any] | None:
-    """Call once with a graph; the flat outputs and the Function class behind them, None if it raises."""
-    shared = session.problem.shared
-    outcome = shared.rng.observe(lambda: quiet(lambda: _call_fresh(session)))
-    if isinstance(outcome, RuntimeError) and "leaf" in str(outcome) and not shared.copies:
-        shared.copies = True
-        outcome = shared.rng.observe(lambda: quiet(lambda: _call_fresh(session)))
-    if isinstance(outcome, Exception):
-        session.add(
-            "GC302",
-            "crash",
-            f"forward raises {type(outcome).__name__}: {_short(outcome)}",
-            predicts=str(outcome),
-        )
-        return None
-    flat: list[Any] = outcome
-    klass = next((k for y in flat if isinstance(y, Tensor) and (k := function_behind(y)) is not None), None)
-    return flat, klass
+    from gradcheck_tool.gradcheck.observed import Observation
 
 
-def _short(error: BaseException) -> str:
-    return str(error).strip().split("\n")[0][:300]
-
-
-def _call_fresh(session: Session) -> list[Any]:
-    """Call with copies of all tensors and report those that the call changed without saying so."""
+def check_hidden_writes(session: Session) -> None:
+    """Report a write of forward to a tensor that the caller's code, a lambda with a clone, has hidden."""
+    if session.target.cls is not None or session.klass is None:
+        return
     problem = session.problem
-    fresh: list[Any] = []
-    for position, leaf in enumerate(problem.leaves):
-        if not isinstance(leaf, Tensor) or leaf.layout != torch.strided:
-            fresh.append(leaf)
-            continue
-        tensor = leaf.detach().clone()
-        if position in problem.wrt:
-            tensor.requires_grad_()
-            tensor = copied(tensor) if problem.shared.copies else tensor
-        fresh.append(tensor)
-    kept = [
-        x.detach().clone() if isinstance(x, Tensor) and x.layout == torch.strided else None for x in fresh
-    ]
-    args, kwargs = problem.build(fresh)
-    problem.shared.count.forwards += 1
-    with torch.enable_grad():
-        flat = flatten(problem.call(*args, **kwargs))[0]
-    for position, (before, after) in enumerate(zip(kept, fresh, strict=True)):
-        if before is None or identical(before, after):
-            continue
-        problem.shared.copies = True
-        marked = any(y is after for y in flat if isinstance(y, Tensor)) and after.grad_fn is not None
-        if position in problem.wrt and not marked:
-            index = problem.wrt.index(position)
-            said = unchecked_write(session.klass)
+    with watched(session.klass) as writes:
+        quiet(lambda: problem.graph(problem.values))
+    said = unchecked_write(session.klass)
+    for write in writes:
+        if not write.marked:
             session.add(
                 "GC201",
                 "mutates-input",
-                f"forward changes input {index} in place without ctx.mark_dirty"
-                + (f"; a comment says {said!r}" if said else ""),
+                f"forward of {session.klass.__name__} changes its argument {write.position} in place without "
+                "ctx.mark_dirty",
                 severity=Severity.INFO if said else None,
-                input=index,
-                argument=position,
+                argument=write.position,
             )
-    return flat
-
-
-def _draw(session: Session, problem: Problem) -> Cotangent:
-    return session.draws.cotangent(problem.forward(problem.values))
-
-
-def backward_works(session: Session) -> bool:
-    """Whether a plain backward runs; if not, says why."""
-    problem = session.problem
-    cotangent = _draw(session, problem)
-    given = problem.with_values([copied(v) for v in problem.values])
-    outcome = quiet(lambda: gradients(given, cotangent))
-    changed = [
-        i for i, (a, b) in enumerate(zip(problem.values, given.values, strict=True)) if not identical(a, b)
-    ]
-    if changed:
-        problem.shared.copies = True
-        text = f"backward overwrites input {changed[0]}: nothing else may use that tensor after the forward"
-        session.add("GC201", "mutates-input", text, severity=Severity.INFO, input=changed[0])
-    if not isinstance(outcome, Exception):
-        return True
-    text = _short(outcome)
-    if session.sparse:
-        session.add("GC303", "unknown", f"an output is sparse and cannot be left out of the loss: {text}")
-        return False
-    word, code = "crash", "GC206"
-    message = f"backward raises {type(outcome).__name__}: {text}"
-    if session.target.cls is not None:
-        seen = _observe(session, problem, cotangent)
-        slots = _misplaced(seen, problem)
-        if slots is not None:
-            word, code, message = "swapped", "GC211", slots
-        elif "invalid gradient" in text and "shape" in text:
-            word, code = "broadcast", "GC211"
-            message = f"backward returns a gradient of the wrong shape (a broadcast not summed over?): {text}"
-    session.conclude(range(len(session.verdicts)), "wrong")
-    session.add(code, word, message, predicts=str(outcome))
-    return False
-
-
-def _misplaced(seen: Observation | None, problem: Problem) -> str | None:
-    """A gradient returned in the place of an argument that cannot have one."""
-    if seen is None or seen.raw is None:
-        return None
-    for position, gradient in enumerate(seen.raw):
-        if (
-            gradient is not None
-            and position < len(problem.leaves)
-            and not is_real_number(problem.leaves[position])
-        ):
-            missing = [p for p in problem.wrt if p < len(seen.raw) and seen.raw[p] is None]
-            if missing:
-                where = f"argument {missing[0]} in the place of argument {position}"
-                return f"backward returns the gradient of {where}"
-    return None
-
-
-def _observe(
-    session: Session, problem: Problem, cotangent: Cotangent, needs: list[bool] | None = None
-) -> Observation | None:
-    if session.target.cls is None:
-        return None
-    klass, seen = observed(session.target.cls)
-    quiet(lambda: problem.with_call(klass.apply).vjp(problem.values, like_contiguous(cotangent), needs))
-    return seen
 
 
 def is_deterministic(session: Session) -> bool:
@@ -217,12 +110,13 @@ def _same_gradients(a: Grads, b: Grads, slack: float, least: float = 0.0) -> boo
 
 def check(session: Session) -> None:
     """All contract checks, each on a graph of its own, in the dtype that was given."""
+    check_hidden_writes(session)
     problem = session.native
-    cotangent = _draw(session, problem)
+    cotangent = draw(session, problem)
     if not finite(list(problem.forward(problem.values))):
         return
     _cotangent_kept(session, problem, cotangent)
-    seen = _observe(session, problem, cotangent)
+    seen = observe(session, problem, cotangent)
     if seen is not None and seen.raw is not None:
         _raw_returns(session, problem, seen)
     _kept_alive(session, problem)
@@ -314,10 +208,13 @@ def _subsets(session: Session, problem: Problem, cotangent: Cotangent) -> None:
     patterns += [[k != i for k in range(count)] for i in range(count)] if 2 < count <= 6 else []
     raised: set[str] = set()
     for needs in patterns:
+        if isinstance(quiet(lambda needs=needs: problem.graph(problem.values, needs)), Exception):  # type: ignore[misc]
+            session.skipped += 1  # forward refuses that call
+            continue
         got = quiet(lambda needs=needs: gradients(problem, cotangent, needs))  # type: ignore[misc]
         asked = [i for i, n in enumerate(needs) if n]
         if isinstance(got, Exception):
-            text = f"backward raises when only inputs {asked} require grad: {_short(got)}"
+            text = f"backward raises when only inputs {asked} require grad: {short(got)}"
             if str(got) not in raised:
                 session.add("GC206", "crash", text, input=asked[0], predicts=str(got))
             raised.add(str(got))
@@ -334,7 +231,7 @@ def _subsets(session: Session, problem: Problem, cotangent: Cotangent) -> None:
 
 def _unneeded(session: Session, problem: Problem, cotangent: Cotangent) -> None:
     needs = [i == 0 for i in range(len(problem.wrt))]
-    seen = _observe(session, problem, cotangent, needs)
+    seen = observe(session, problem, cotangent, needs)
     if seen is None or seen.raw is None:
         return
     extra = [p for p, g in enumerate(seen.raw) if p in problem.wrt[1:] and g is not None]
@@ -353,7 +250,7 @@ def _unused_outputs(session: Session, problem: Problem, cotangent: Cotangent) ->
         alone: Cotangent = [v if n == k else None for n, v in enumerate(cotangent)]
         got = quiet(lambda alone=alone: gradients(problem, alone))  # type: ignore[misc]
         if isinstance(got, Exception):
-            text = f"backward raises when only output {k} is used by the loss: {_short(got)}"
+            text = f"backward raises when only output {k} is used by the loss: {short(got)}"
             session.add("GC206", "crash", text, output=k, predicts=str(got))
             continue
         zeros = quiet(lambda k=k: gradients(problem, one_output(cotangent, k)))  # type: ignore[misc]
@@ -373,10 +270,12 @@ def _twice(session: Session, problem: Problem, cotangent: Cotangent) -> None:
         return
     first = [None if g is None else g.clone() for g in first]
     second = quiet(lambda: problem.pull(leaves, outputs, like_contiguous(cotangent), retain=True))
-    if isinstance(second, Exception) or not _same_gradients(first, second, 1e4, ROUNDING):
-        session.add(
-            "GC207", "unknown", "a second backward through the same graph raises or gives another gradient"
-        )
+    if isinstance(second, Exception):
+        text = f"a second backward through the same graph raises {type(second).__name__}: {short(second)}"
+        session.add("GC207", "crash", text, predicts=str(second))
+    elif not _same_gradients(first, second, 1e4, ROUNDING):
+        text = "a second backward through the same graph gives another gradient"
+        session.add("GC207", "unknown", text, severity=Severity.INFO)
 
 
 def _interleaved(session: Session, problem: Problem, cotangent: Cotangent) -> None:
@@ -431,5 +330,5 @@ def _accepted_by_backward(
     session.tried += 1
     raised = quiet(lambda: problem.pull(inputs, outputs, [torch.ones_like(y) for y in outputs]))
     if isinstance(raised, Exception):
-        text = f"backward raises for {what}, which forward accepts: {_short(raised)}"
+        text = f"backward raises for {what}, which forward accepts: {short(raised)}"
         session.add("GC206", "crash", text, severity=Severity.INFO, predicts=str(raised))

@@ -49,7 +49,7 @@ def gradcheck(  # noqa: PLR0913  (the signature is PyTorch's)
     are options of `check_function`.
 
     Returns:
-        True if nothing worse than a remark was found, else False where `raise_exception` is false.
+        True if no error was found (warnings are none), else False where `raise_exception` is false.
 
     Raises:
         GradientError: a subclass of `torch.autograd.gradcheck.GradcheckError`, with the report.

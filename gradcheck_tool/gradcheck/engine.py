@@ -18,6 +18,8 @@ from gradcheck_tool.gradcheck import (
     secondorder,
     variations,
 )
+from gradcheck_tool.gradcheck.dress import dresses, undressed
+from gradcheck_tool.gradcheck.firstcall import backward_works, first_call
 from gradcheck_tool.gradcheck.held import held_by_others, put_back
 from gradcheck_tool.gradcheck.manifolds import PROJECTIONS
 from gradcheck_tool.gradcheck.oracle import body_of, close, same_values
@@ -36,6 +38,7 @@ from gradcheck_tool.gradcheck.rng import RandomState, preserved
 from gradcheck_tool.gradcheck.samples import Sample
 from gradcheck_tool.gradcheck.session import Options, Session, Verdict, finite, quiet
 from gradcheck_tool.gradcheck.shrink import is_large, shrunk
+from gradcheck_tool.gradcheck.solvers import is_staircase
 from gradcheck_tool.gradcheck.stencil import coarsest
 from gradcheck_tool.gradcheck.target import Target
 from gradcheck_tool.gradcheck.tree import flatten
@@ -59,7 +62,7 @@ def check_function(func: Any, inputs: Any, kwargs: Mapping[str, Any] | None = No
             callable made of them alone is checked at the given inputs only).
 
     Returns:
-        A report; `report.ok` is false where a finding is an error or a warning.
+        A report; `report.ok` is false where a finding is an error.
 
     Raises:
         TypeError: for an option that does not exist.
@@ -96,7 +99,10 @@ def _check(target: Target, args: tuple[Any, ...], kwargs: dict[str, Any], option
     held = held_by_others(leaves)
     for position, tensor in held.items():
         leaves[position] = tensor.detach().clone().requires_grad_(tensor.requires_grad)
-    shared = Shared(count, RandomState(generators), held=held)
+    worn = {p: worn for p, worn in dresses(leaves).items() if p not in held}
+    for position in worn:
+        leaves[position] = undressed(leaves[position])
+    shared = Shared(count, RandomState(generators), held=held, worn=worn)
     wrt = tuple(
         i for i, x in enumerate(leaves) if is_real_number(x) and x.requires_grad and x.layout == torch.strided
     )
@@ -120,7 +126,7 @@ def _start(session: Session) -> bool:
     if not session.problem.wrt:
         session.add("GC303", "unknown", "no input is a floating-point or complex tensor")
         return False
-    outputs = contracts.first_call(session)
+    outputs = first_call(session)
     if outputs is None:
         return False
     flat, found = outputs
@@ -141,9 +147,22 @@ def _start(session: Session) -> bool:
     if not outs:
         session.add("GC303", "unknown", "no output requires grad: nothing to check")
         return False
+    _record_if_needed(session.native, [flat[i].detach() for i in outs])
     for index, chosen in session.options.manifold.items():
         session.manifolds[index] = PROJECTIONS[chosen] if isinstance(chosen, str) else chosen
     return True
+
+
+def _record_if_needed(problem: Problem, outputs: Sequence[Tensor]) -> None:
+    """Let a graph be recorded in every call where a call without one raises or computes something else."""
+
+    def alike() -> bool:
+        again = problem.forward(problem.values)
+        return all(a.shape == b.shape and close(a, b) for a, b in zip(again, outputs, strict=True))
+
+    if quiet(alike) is not True:
+        problem.shared.recording = True
+        problem.shared.recording = quiet(alike) is True
 
 
 def _interpret(session: Session) -> None:
@@ -156,12 +175,15 @@ def _interpret(session: Session) -> None:
 
 def _run(session: Session) -> None:
     thorough = session.klass is not None or session.options.builtin
-    if not contracts.backward_works(session):
+    if not backward_works(session):
         return
     session.problem = _widest(session.native)
     session.body = _oracle(session)
     session.steady = contracts.is_deterministic(session)
     if session.steady:
+        if session.body is None and quiet(lambda: is_staircase(session.problem, session.draws)) is True:
+            session.problem.shared.stairs = True
+            session.notes.append("forward iterates until a tolerance: larger moves than that judged")
         check_given(session)
         lowprecision.check_entries(session)
         _use_small(session)
@@ -237,7 +259,7 @@ def _oracle(session: Session) -> Problem | None:
             session.oracle = "reference"
             return reference
         session.notes.append("the reference does not compute the same outputs; it was not used")
-    body = body_of(session.target, session.problem)
+    body = None if session.problem.shared.frees else body_of(session.target, session.problem)
     session.oracle = "forward body" if body is not None else "finite differences"
     return body
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from gradcheck_tool.gradcheck.compare import dense, gradients
 from gradcheck_tool.gradcheck.probes import Cotangent, Draws, basis
-from gradcheck_tool.gradcheck.stencil import coarsest, ladder, scales, slope, wide
+from gradcheck_tool.gradcheck.stencil import coarsest, scales, slope, steps_of, wide
 
 if TYPE_CHECKING:
     from gradcheck_tool.gradcheck.compare import Mismatch
@@ -86,7 +86,7 @@ def numeric_jacobian(problem: Problem, columns: Columns) -> dict[int, Measured]:
     output and a column an entry, error bar of each).
     """
     base = problem.forward(problem.values)
-    differences = _Differences(problem, base, ladder(problem.values, base)[:2])
+    differences = _Differences(problem, base, steps_of(problem, base)[:2])
     return {
         index: [
             (part, *differences.columns(index, flats, part))
@@ -235,7 +235,7 @@ def localise(
     values = problem.values
     n = values[index].numel()
     base = problem.forward(values)
-    step = ladder(values, base)[0]
+    step = steps_of(problem, base)[0]
     (scale,) = scales([values[index]])
     grads = [analytic.to(values[index].dtype) if i == index else None for i in range(len(values))]
 

@@ -17,7 +17,16 @@ if TYPE_CHECKING:
     from gradcheck_tool.gradcheck.diagnoses.diagnosis import Diagnosis
     from gradcheck_tool.gradcheck.evidence import Evidence
 
-_OTHER_VALUES = ("signs", "large values", "small values", "tiny values", "zeros", "a zero row")
+_OTHER_VALUES = (
+    "signs",
+    "huge values",
+    "large values",
+    "small values",
+    "tiny values",
+    "zeros",
+    "a zero row",
+    "ties",
+)
 """Variations at which an iteration need not converge."""
 
 _INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)

@@ -12,7 +12,7 @@ from gradcheck_tool.gradcheck.session import quiet
 from gradcheck_tool.gradcheck.stencil import Gap, Judgement, coarsest, scales, wide
 
 if TYPE_CHECKING:
-    from gradcheck_tool.gradcheck.probes import Cotangent
+    from gradcheck_tool.gradcheck.probes import Cotangent, Draws
     from gradcheck_tool.gradcheck.problem import Problem
 
 
@@ -80,6 +80,33 @@ def outside_subgradient(
     low2, high2 = bounds[-1]
     shown = Judgement("wrong", Gap(value, (low2 + high2) / 2, (high2 - low2) / 2))
     return Outside(shown, smooth=high2 - low2 <= 0.02 * extent)
+
+
+def is_continuous(problem: Problem, index: int, draws: Draws) -> bool:
+    """Whether the outputs change in proportion when all entries of an input move a little, to both sides.
+
+    Where a decomposition of a singular matrix jumps, no gradient is right or wrong.
+    """
+    values = problem.values
+    base = [wide(y) for y in problem.forward(values)]
+    far, near = (1e-3, 1e-5) if coarsest(values) is torch.float64 else (1e-1, 1e-2)
+    direction = draws.direction(values, [index])
+    for sign in (1, -1):
+        sizes = []
+        for step in (far, near):
+            moved = [(wide(v) + sign * step * u).to(v.dtype) for v, u in zip(values, direction, strict=True)]
+            outputs = quiet(lambda moved=moved: problem.forward(moved))  # type: ignore[misc]
+            if isinstance(outputs, Exception) or any(
+                y.shape != b.shape for y, b in zip(outputs, base, strict=True)
+            ):
+                return False
+            sizes.append(
+                sum(float((wide(y) - b).abs().square().sum()) for y, b in zip(outputs, base, strict=True))
+                ** 0.5
+            )
+        if not sizes[1] <= 10 * (near / far) * sizes[0] + 1e-10 * sum(float(b.abs().sum()) for b in base):
+            return False
+    return True
 
 
 def _typical(problem: Problem, cotangent: Cotangent) -> float:

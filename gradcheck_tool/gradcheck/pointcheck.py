@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from gradcheck_tool.gradcheck.arguments import has_effect
 from gradcheck_tool.gradcheck.compare import (
     SCREEN,
     Comparison,
@@ -18,19 +19,20 @@ from gradcheck_tool.gradcheck.compare import (
     is_regular,
     non_finite,
 )
-from gradcheck_tool.gradcheck.kinks import outside_subgradient
+from gradcheck_tool.gradcheck.kinks import is_continuous, outside_subgradient
 from gradcheck_tool.gradcheck.manifolds import PROJECTIONS, recognised
 from gradcheck_tool.gradcheck.observed import observed
+from gradcheck_tool.gradcheck.pointreport import body_at, report
 from gradcheck_tool.gradcheck.pooled import judge_pooled
 from gradcheck_tool.gradcheck.problem import LARGE, Grads, Problem
 from gradcheck_tool.gradcheck.session import Session, quiet
+from gradcheck_tool.gradcheck.stated import outside
 from gradcheck_tool.gradcheck.stencil import Judgement, coarsest, judge, scales, wide
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gradcheck_tool.gradcheck.probes import Cotangent
-from gradcheck_tool.gradcheck.pointreport import body_at, report
 
 
 def cotangents_for(session: Session, problem: Problem) -> list[Cotangent]:
@@ -67,11 +69,30 @@ def check_variation(session: Session, problem: Problem, label: str, body: Proble
     try:
         guard = [] if body is not None else _guard(session, problem, cotangents, analytic)
         mismatches = _mismatches(session, problem, cotangents, analytic, guard)
-        if mismatches and label.startswith("batch") and _misfits(session, problem, cotangents[0]):
-            return
-        report(session, mismatches, label, natural=False)
+        report(session, _evident(session, mismatches, label), label, natural=False)
     finally:
         session.body = held
+
+
+def _evident(session: Session, mismatches: list[Mismatch], label: str) -> list[Mismatch]:
+    """Those of the mismatches at a derived point that say something about calls like the given one.
+
+    Nothing is said by a call outside of the domain that the documentation states, by an argument that only
+    backward reads, by arguments that do not belong together, and by a point at which forward jumps.
+    """
+    if not mismatches:
+        return []
+    varied, cotangent = mismatches[0].problem, mismatches[0].cotangent
+    demanded = outside(session.klass, label)
+    if demanded is not None:
+        session.notes.append(f"not judged at {label}: what is written about it asks for {demanded!r}")
+        return []
+    if label.startswith("argument") and not has_effect(session.problem, varied):
+        session.notes.append(f"{label} changes the gradient and no output: it is for backward alone")
+        return []
+    if label.startswith("batch") and _misfits(session, varied, cotangent):
+        return []
+    return [m for m in mismatches if not m.at_kink or is_continuous(varied, m.index, session.draws)]
 
 
 def _misfits(session: Session, problem: Problem, cotangent: Cotangent) -> bool:

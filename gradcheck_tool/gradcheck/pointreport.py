@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from gradcheck_tool.gradcheck.claims import Claim, claims, claims_of_callers, claims_of_name
 from gradcheck_tool.gradcheck.compare import (
     Mismatch,
     dense,
@@ -18,8 +19,7 @@ from gradcheck_tool.gradcheck.excuses import is_excused, is_within_rounding
 from gradcheck_tool.gradcheck.intended import looks_intended
 from gradcheck_tool.gradcheck.pooled import diagnose_pooled
 from gradcheck_tool.gradcheck.session import Session, code_of
-from gradcheck_tool.gradcheck.stencil import Gap
-from gradcheck_tool.gradcheck.surrogates import said_by_callers, said_by_name
+from gradcheck_tool.gradcheck.stencil import Gap, wide
 
 if TYPE_CHECKING:
     from gradcheck_tool.gradcheck.problem import Problem
@@ -48,23 +48,53 @@ def report(session: Session, mismatches: list[Mismatch], label: str, *, natural:
     if not mismatches:
         return
     session.conclude([m.index for m in mismatches], "wrong")
-    intended = session.surrogate
+    intended = session.surrogate or session.declared
     if intended is None:
-        intended = session.declared or _looks(session, mismatches, natural=natural)
+        session.declared = said = _said(session, mismatches)
+        intended = said or _looks(session, mismatches, natural=natural)
     if intended is not None:
         plain = _plain_mistakes(session, mismatches)
         meant = [m for m in mismatches if m not in plain]
-        session.deviates([m.index for m in meant], intended, meant[0].judgement.gap)
+        doubtful = _is_unexplained(session, meant[0], intended)
+        session.deviates([m.index for m in meant], intended, meant[0].judgement.gap, doubtful=doubtful)
         mismatches = plain
     for m in mismatches:
         _report_one(session, m, label, natural=natural)
 
 
+def _said(session: Session, mismatches: list[Mismatch]) -> str | None:
+    """What docstrings and comments of the Function say of its gradient, where the numbers look like that."""
+    return _fitting(session, mismatches, claims(session.klass))
+
+
 def _looks(session: Session, mismatches: list[Mismatch], *, natural: bool) -> str | None:
     """What numbers at the given inputs, or the name of the Function, say of a deviation on purpose."""
     seen = looks_intended(session, mismatches[0].problem, [m.index for m in mismatches]) if natural else None
-    said = said_by_name(session.klass) if seen is None else None
+    said = _fitting(session, mismatches, claims_of_name(session.klass)) if seen is None else None
     return seen if said is None else f"another gradient on purpose: {said}"
+
+
+def _is_unexplained(session: Session, m: Mismatch, looks: str) -> bool:
+    """Whether an identity multiplies the gradient by a number that no argument gives and no word explains."""
+    sent = m.cotangent[0]
+    if not looks.startswith("gradient scaling") or m.analytic is None or sent is None:
+        return False
+    if claims_of_name(session.klass) or claims_of_callers(session.klass):
+        return False
+    factor = abs(float((wide(m.analytic).abs().sum() / wide(sent).abs().sum()).item()))
+    known = [*m.problem.leaves, *vars(session.klass or object).values()]
+    numbers = [abs(x) for x in known if isinstance(x, (int, float)) and not isinstance(x, bool)]
+    return not any(x and min(abs(factor - x), abs(factor - 1 / x)) <= 1e-6 * factor for x in numbers)
+
+
+def _fitting(session: Session, mismatches: list[Mismatch], made: list[Claim]) -> str | None:
+    """The first claim that the numbers bear out; in half precision they say too little to refute one."""
+    if not made or session.coarse:
+        return made[0].text if made else None
+    evidence = [
+        gather(m, body_at(session, m.problem), session.draws, m.entries, session.klass) for m in mismatches
+    ]
+    return next((claim.text for claim in made if claim.fits(evidence)), None)
 
 
 def _plain_mistakes(session: Session, mismatches: list[Mismatch]) -> list[Mismatch]:
@@ -113,9 +143,9 @@ def _report_one(session: Session, m: Mismatch, label: str, *, natural: bool) -> 
         session.verdicts[m.index].word = "ok"
         return
     if answer.word in _NO_SIMPLE_MISTAKE and session.klass is not None:
-        said = said_by_callers(session.klass)
-        if said is not None:
-            session.deviates([m.index], f"another gradient on purpose: {said}", m.judgement.gap)
+        said = claims_of_callers(session.klass)
+        if said:
+            session.deviates([m.index], f"another gradient on purpose: {said[0].text}", m.judgement.gap)
             return
     word = answer.word
     if not natural and word not in _STRUCTURAL:

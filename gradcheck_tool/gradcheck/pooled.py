@@ -19,7 +19,7 @@ import torch
 
 from gradcheck_tool.gradcheck.compare import gradients
 from gradcheck_tool.gradcheck.diagnoses.diagnosis import Diagnosis
-from gradcheck_tool.gradcheck.stencil import CAUTION, Gap, Judgement, coarsest, ladder, scales, slope, wide
+from gradcheck_tool.gradcheck.stencil import CAUTION, Gap, Judgement, coarsest, scales, slope, steps_of, wide
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,7 +51,7 @@ def judge_pooled(problem: Problem, index: int, draws: Draws) -> Pool:
     directions = [_aligned(g, problem, index, draws) for _, g in pairs]
     directions += [draws.direction(values, [index]) for _ in range(_DIRECTIONS)]
     pools = []
-    for step in ladder(values, base)[:2]:
+    for step in steps_of(problem, base)[:2]:
         gaps = []
         for direction in directions:
             measured = slope(problem, values, direction, step, base)

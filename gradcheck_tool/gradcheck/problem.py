@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from gradcheck_tool.gradcheck.dress import Dress, dressed
 from gradcheck_tool.gradcheck.tree import Rebuild, flatten
 
 if TYPE_CHECKING:
     from gradcheck_tool.gradcheck.rng import RandomState
+    from gradcheck_tool.gradcheck.world import World
 
 LARGE = 100_000
 """Inputs with more entries than this are given fewer variations: every evaluation costs."""
@@ -49,10 +51,20 @@ class Shared:
     """forward changes its arguments: give it fresh ones, and non-leaf ones where they require grad."""
     stuck: bool = False
     """forward did not return for a derived input."""
+    stairs: bool = False
+    """forward iterates until a tolerance, and on a small scale its value is a staircase."""
     by_backward: bool = False
     """`torch.autograd.grad` is refused (reentrant checkpointing); `.backward()` is used."""
     held: Mapping[int, Tensor] = field(default_factory=dict)
     """Arguments, by position, that another argument holds, too; see `gradcheck.held`."""
+    worn: Mapping[int, Dress] = field(default_factory=dict)
+    """What arguments, by position, are besides their numbers; see `gradcheck.dress`."""
+    frees: bool = False
+    """forward frees the memory of an argument: nothing but the Function may read what it kept."""
+    world: World | None = None
+    """The settings of the process, where a call changes them."""
+    recording: bool = False
+    """The call needs a graph to be recorded, as it is in training, or computes something else without."""
 
 
 def is_real_number(leaf: Any) -> bool:
@@ -102,10 +114,17 @@ class Problem:
             if leaves[position] is not tensor:
                 tensor.data = leaves[position].detach()
                 leaves[position] = tensor
-        args, kwargs = self.build(leaves)
+        args, kwargs = self.build(dressed(leaves, self.shared.worn))
         self.shared.count.forwards += 1
         self.shared.rng.seed()
-        return flatten(self.call(*args, **kwargs))[0]
+        try:
+            return flatten(self.call(*args, **kwargs))[0]
+        finally:
+            self._put_back()
+
+    def _put_back(self) -> None:
+        if self.shared.world is not None:
+            self.shared.world.put_back()
 
     def arguments(self, values: Values) -> list[Any]:
         """All leaves with `values` in the places of the differentiated inputs."""
@@ -117,11 +136,13 @@ class Problem:
         return leaves
 
     def forward(self, values: Values) -> list[Tensor]:
-        """The differentiable outputs at `values`, without a graph."""
-        with torch.no_grad():
-            if self.shared.copies:
-                values = [copied(v) for v in values]
-            flat = self.raw(self.arguments(values))
+        """The differentiable outputs at `values`, without a graph; the inputs require grad all the same."""
+        given = [v.detach().requires_grad_() for v in values]
+        if self.shared.copies:
+            with torch.enable_grad():
+                given = [copied(v) for v in given]
+        with torch.set_grad_enabled(self.shared.recording):
+            flat = self.raw(self.arguments(given))
         return [flat[i].detach() for i in self.outs]
 
     def graph(self, values: Values, needs: Sequence[bool] | None = None) -> tuple[list[Tensor], list[Tensor]]:
@@ -161,7 +182,10 @@ class Problem:
         if not used or not asked:
             return [None] * len(leaves)
         self.shared.count.backwards += 1
-        got = self._gradients([y for y, _ in used], asked, [v for _, v in used], retain=retain)
+        try:
+            got = self._gradients([y for y, _ in used], asked, [v for _, v in used], retain=retain)
+        finally:
+            self._put_back()
         found = iter([g.to_dense() if g is not None and g.is_sparse else g for g in got])
         return [next(found) if x.requires_grad else None for x in leaves]
 

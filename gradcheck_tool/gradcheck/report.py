@@ -47,7 +47,7 @@ class Report:
 
     Attributes:
         function: qualified name.
-        findings: sorted; errors and warnings make the report not ok, `info` does not.
+        findings: sorted; errors make the report not ok, warnings and `info` do not.
         evaluations: forward and backward calls made.
         inputs: one verdict for every input that requires grad, in order.
         oracle: who judged: `forward body`, `reference` or `finite differences`.
@@ -69,8 +69,14 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing worse than `info` was found."""
-        return not any(f.severity in (Severity.ERROR, Severity.WARNING) for f in self.findings)
+        """Whether nothing was found that makes the Function wrong: no error."""
+        return not any(f.severity is Severity.ERROR for f in self.findings)
+
+    @property
+    def word(self) -> str:
+        """`wrong`, `warned` where there are warnings only, or `ok`."""
+        warned = any(f.severity is Severity.WARNING for f in self.findings)
+        return ("warned" if warned else "ok") if self.ok else "wrong"
 
     @property
     def conclusive(self) -> bool:
@@ -85,7 +91,7 @@ class Report:
 
     def text(self) -> str:
         """The report for a terminal: a line per input, then every finding with its evidence."""
-        lines = [f"{self.function}: {'ok' if self.ok else 'wrong'} (oracle: {self.oracle})"]
+        lines = [f"{self.function}: {self.word} (oracle: {self.oracle})"]
         for verdict in self.inputs:
             tail = f", {verdict.sensitivity}" if verdict.sensitivity and verdict.verdict == "ok" else ""
             lines.append(f"  input {verdict.index}: {verdict.verdict}{tail}")

@@ -47,9 +47,9 @@ class RandomState:
         """Whether the Function was seen to draw, or reaches a generator of its own."""
         return bool(self._uses) or bool(self._restore)
 
-    def observe(self, call: Callable[[], Any]) -> Any:
-        """Run `call` and learn whether it draws from the global generators."""
-        self.seed(0, force=True)
+    def observe(self, call: Callable[[], Any], number: int = 0) -> Any:
+        """Run `call` from the state that belongs to `number`, and learn whether it draws."""
+        self.seed(number, force=True)
         before = _snapshot()
         result = call()
         self._uses = self._uses or not _same(before, _snapshot())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.gradcheck.intended import not_for_its_value
 from gradcheck_tool.gradcheck.probes import like_contiguous
 from gradcheck_tool.gradcheck.session import Session, quiet
-from gradcheck_tool.gradcheck.stencil import Gap, ladder, pairing, slope
+from gradcheck_tool.gradcheck.stencil import Gap, pairing, slope, steps_of
 from gradcheck_tool.gradcheck.surrogates import said_by_callers
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def _mean(session: Session, cotangent: Cotangent) -> _Mean | None:
     problem = session.problem
     values = problem.values
     base = problem.forward(values)
-    step = ladder(values, base)[1]
+    step = steps_of(problem, base)[1]
     slopes = [slope(problem, values, session.draws.direction(values), step, base) for _ in range(_DIRECTIONS)]
     measured = [s for s in slopes if s is not None]
     if len(measured) < _DIRECTIONS:

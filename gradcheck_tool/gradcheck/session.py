@@ -149,8 +149,13 @@ class Session:
         for index in indices:
             self.verdicts[index].word = word
 
-    def deviates(self, indices: Sequence[int], looks: str, gap: Gap | None = None) -> None:
-        """Report that the gradients of `indices` are no derivatives on purpose; a declared one is a note."""
+    def deviates(
+        self, indices: Sequence[int], looks: str, gap: Gap | None = None, *, doubtful: bool = False
+    ) -> None:
+        """Report that the gradients of `indices` are no derivatives on purpose; a declared one is a note.
+
+        A `doubtful` one, of which nothing but its own numbers speaks, is a warning.
+        """
         self.surrogate = looks
         self.conclude(indices, "surrogate")
         if self.declared is not None:
@@ -166,6 +171,7 @@ class Session:
             "surrogate",
             f"the gradient is not the derivative; it looks like {looks}. If that is meant, declare it with "
             "@gradcheck_tool.surrogate(reason=...)",
+            severity=Severity.WARNING if doubtful else None,
             input=indices[0],
             **numbers,
         )

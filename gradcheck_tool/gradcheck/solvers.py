@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from gradcheck_tool.gradcheck.session import quiet
+from gradcheck_tool.gradcheck.stencil import coarsest, wide
 
 if TYPE_CHECKING:
     from gradcheck_tool.gradcheck.probes import Draws
@@ -24,6 +25,11 @@ TOLERATED = 1e-3
 
 _HOMES = (str(Path(torch.__file__).parent), str(Path(__file__).parent))
 """Folders whose code is not the user's."""
+
+_SMALL, _LARGE = 2.0**-18, 2.0**-5
+"""Two moves, relative to the inputs, that are compared."""
+_UNEVEN = 30.0
+"""How much too far the smaller move goes where the value jumps."""
 
 _DISTANCES = (0.03, 0.3, 1.0, 3.0)
 
@@ -40,6 +46,33 @@ def iterates(problem: Problem, draws: Draws) -> bool:
 def loops(problem: Problem) -> bool:
     """Whether some call inside `forward` runs a line of Python of the user's four times or more."""
     return max(_run(problem), default=0) >= 4
+
+
+def is_staircase(problem: Problem, draws: Draws) -> bool:
+    """Whether `forward` iterates, and its value moves in jumps: not in proportion to a small move."""
+    values = problem.values
+    base = problem.forward(values)
+    if coarsest([*values, *base]) is not torch.float64:
+        return False
+    direction = draws.direction(values)
+    sizes = []
+    for step in (_SMALL, _LARGE):
+        moved = [(wide(v) + step * u).to(v.dtype) for v, u in zip(values, direction, strict=True)]
+        outputs = quiet(lambda moved=moved: problem.forward(moved))  # type: ignore[misc]
+        if isinstance(outputs, Exception) or any(
+            y.shape != b.shape for y, b in zip(outputs, base, strict=True)
+        ):
+            return False
+        sizes.append(
+            torch.cat([(wide(y) - wide(b)).abs().reshape(-1) for y, b in zip(outputs, base, strict=True)])
+        )
+    near, far = sizes
+    moving = far > 0
+    if not bool(moving.any()):
+        return False
+    share = near[moving] / far[moving] * (_LARGE / _SMALL)
+    jumps = (share == 0) | (share > _UNEVEN)
+    return float(jumps.double().mean()) >= 0.5 and (loops(problem) or iterates(problem, draws))
 
 
 def _lines(problem: Problem) -> int:

@@ -34,6 +34,8 @@ _ENOUGH = 3
 """Steps at which a disagreement has to show; two are enough where it is a hundred error bars wide."""
 
 _STEP = {torch.float64: 2.0**-10, torch.float32: 2.0**-6, torch.float16: 2.0**-4, torch.bfloat16: 2.0**-3}
+_STAIRS = (2.0**-4, 2.0**-5, 2.0**-6, 2.0**-7)
+"""Steps for a forward that is a staircase on a small scale, because it iterates until a tolerance."""
 _SHRINK = {torch.float64: 16.0, torch.float32: 4.0, torch.float16: 2.0, torch.bfloat16: 2.0}
 
 
@@ -222,6 +224,13 @@ def ladder(values: Values, outputs: Values) -> list[float]:
     return [first, first / shrink, first / shrink**2]
 
 
+def steps_of(problem: Problem, base: Values) -> list[float]:
+    """The relative steps for one call, largest first; see `ladder`."""
+    if problem.shared.stairs:
+        return list(_STAIRS[:3])
+    return ladder(problem.values, base)
+
+
 @dataclass(frozen=True)
 class Judgement:
     """The verdict of one probe: `agree`, `wrong` or `unclear`, with the sharpest measurement behind it."""
@@ -250,7 +259,7 @@ def judge(
     base = list(base) if base is not None else problem.forward(values)
     history: list[list[Gap]] = [[] for _ in pairs]
     first = None
-    for step in _adaptive(problem, values, base, direction):
+    for step in _steps(problem, base):
         measured = slope(problem, values, direction, step, base)
         if measured is None:
             continue
@@ -263,9 +272,10 @@ def judge(
     return [_verdict(gaps) for gaps in history]
 
 
-def _adaptive(problem: Problem, values: Values, base: Values, direction: Values) -> list[float]:
-    del problem, direction
-    steps = ladder(values, base)
+def _steps(problem: Problem, base: Values) -> list[float]:
+    if problem.shared.stairs:
+        return list(_STAIRS)
+    steps = ladder(problem.values, base)
     return [*steps, steps[-1] / (steps[0] / steps[1]) ** 2]
 
 

@@ -7,13 +7,13 @@ given inputs, so a right Function stays right.
 
 from __future__ import annotations
 
-import inspect
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
+from gradcheck_tool.gradcheck.arguments import argument_variations, renumbered
+from gradcheck_tool.gradcheck.indices import another_mask, is_permutation
 from gradcheck_tool.gradcheck.limits import OutOfTimeError, patiently
 from gradcheck_tool.gradcheck.manifolds import MATRICES, recognised
 from gradcheck_tool.gradcheck.oracle import same_values
@@ -21,20 +21,10 @@ from gradcheck_tool.gradcheck.pointcheck import check_variation
 from gradcheck_tool.gradcheck.problem import LARGE, Problem, is_real_number
 from gradcheck_tool.gradcheck.session import Session, finite, quiet
 from gradcheck_tool.gradcheck.stencil import wide
-from gradcheck_tool.gradcheck.strings import known_strings
-from gradcheck_tool.gradcheck.target import overrides
-from gradcheck_tool.gradcheck.tree import flatten
+from gradcheck_tool.gradcheck.variation import Variation, is_strided, longer, replaced
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-Variation = tuple[str, Problem]
-
-_STEPS = 8
-"""From here on a whole number may count steps."""
-
-_STRINGS = 4
-"""Other strings that are tried for one argument."""
 
 _LARGEST = 20_000
 """Value variations of larger inputs would cost more than they show."""
@@ -45,12 +35,15 @@ def check(session: Session) -> None:
     if session.surrogate is not None:
         return
     problem = session.problem
-    for label, varied in _all(session, problem):
+    for variation in _all(session, problem):
+        label, varied = variation.label, variation.problem
         if len(session.wrong_inputs()) == len(problem.wrt) or session.surrogate is not None:
             return
         if problem.shared.stuck:
             session.notes.append("forward does not return for some derived inputs: the others were not tried")
             return
+        if variation.otherwise is not None and not _accepted(varied):
+            varied = variation.otherwise
         if not _accepted(varied) or (label.startswith("argument") and not _has_gradient(varied)):
             session.skipped += 1
             continue
@@ -89,13 +82,9 @@ def _all(session: Session, problem: Problem) -> Iterator[Variation]:
         yield from _values(session, problem)
         yield from _indices(session, problem)
     if total <= LARGE and not session.kernel:
-        yield from _arguments(session, problem)
+        yield from argument_variations(session, problem)
     if total <= _LARGEST:
         yield from _batches(session, problem)
-
-
-def _replaced(problem: Problem, changes: dict[int, Any]) -> Problem:
-    return problem.with_leaves([changes.get(i, leaf) for i, leaf in enumerate(problem.leaves)])
 
 
 def _free(session: Session, problem: Problem) -> list[tuple[int, int, Tensor]]:
@@ -115,20 +104,23 @@ def _values(session: Session, problem: Problem) -> Iterator[Variation]:
     draws = session.draws
     signed = {p: (wide(v).abs() * draws.signs(v)).to(v.dtype) for _, p, v in free if not v.is_complex()}
     if signed:
-        yield "signs: both signs in every input", _replaced(problem, signed)
+        yield Variation("signs: both signs in every input", replaced(problem, signed))
     for i, position, value in free:
         if len(free) > 1 and not value.is_complex():
-            yield f"signs: both signs in input {i}", _replaced(problem, {position: signed[position]})
+            one = replaced(problem, {position: signed[position]})
+            yield Variation(f"signs: both signs in input {i}", one)
         yield from _large(session, problem, i, position, value)
         yield from _huge(session, problem, i, position, value)
         for size, factor in (("small", 1e-3), ("tiny", 1e-7)):
             if factor < torch.finfo(value.dtype).tiny:
                 continue
             scaled = (wide(value) * factor).to(value.dtype)
-            yield f"{size} values in input {i}", _replaced(problem, {position: scaled})
+            yield Variation(f"{size} values in input {i}", replaced(problem, {position: scaled}))
         yield from _zeros(session, problem, i, position, value)
     if len(free) > 1:
-        yield "zeros in every input", _replaced(problem, {p: _with_zeros(value) for _, p, value in free})
+        yield Variation(
+            "zeros in every input", replaced(problem, {p: _with_zeros(value) for _, p, value in free})
+        )
 
 
 def _with_zeros(value: Tensor) -> Tensor:
@@ -142,13 +134,13 @@ def _large(session: Session, problem: Problem, i: int, position: int, value: Ten
     for most in (2.0, 1.0):
         spread = torch.pow(10.0, most * session.draws.uniform(value))
         grown = (wide(value) * spread * 1.5).to(value.dtype)
-        same = _replaced(problem, {position: grown})
-        yield f"large values in input {i}", same
+        same = replaced(problem, {position: grown})
+        yield Variation(f"large values in input {i}", same)
         fits = _accepted(same)
         if not value.is_complex():
             signed = (grown.abs() * session.draws.signs(value)).to(value.dtype)
-            both = _replaced(problem, {position: signed})
-            yield f"large values of both signs in input {i}", both
+            both = replaced(problem, {position: signed})
+            yield Variation(f"large values of both signs in input {i}", both)
             fits = fits and _accepted(both)
         if fits:
             return
@@ -158,114 +150,67 @@ def _huge(session: Session, problem: Problem, i: int, position: int, value: Tens
     """Values at which the exponential overflows: where forward is finite, the gradient should be."""
     if not value.is_complex():
         grown = (session.draws.magnitudes(value) * 1.6e3 * session.draws.signs(value)).to(value.dtype)
-        yield f"huge values of both signs in input {i}", _replaced(problem, {position: grown})
-        yield f"huge values in input {i}", _replaced(problem, {position: grown.abs()})
+        yield Variation(f"huge values of both signs in input {i}", replaced(problem, {position: grown}))
+        yield Variation(f"huge values in input {i}", replaced(problem, {position: grown.abs()}))
 
 
 def _zeros(session: Session, problem: Problem, i: int, position: int, value: Tensor) -> Iterator[Variation]:
-    yield f"zeros in input {i}", _replaced(problem, {position: _with_zeros(value)})
+    yield Variation(f"zeros in input {i}", replaced(problem, {position: _with_zeros(value)}))
     if value.dim() >= 1 and value.numel() > 1:
         row = value.clone(memory_format=torch.contiguous_format)
         row.view(-1, row.shape[-1])[-1] = 0
-        yield f"a zero row in input {i}", _replaced(problem, {position: row})
+        yield Variation(f"a zero row in input {i}", replaced(problem, {position: row}))
         tied = value.clone(memory_format=torch.contiguous_format)
         tied.view(-1)[1::2] = tied.view(-1)[: tied.numel() - 1 : 2][: tied.view(-1)[1::2].numel()]
-        yield f"ties in input {i}", _replaced(problem, {position: tied})
+        yield Variation(f"ties in input {i}", replaced(problem, {position: tied}))
     del session
 
 
 def _indices(session: Session, problem: Problem) -> Iterator[Variation]:
     """Repeated indices (a permutation stays one) and other masks."""
     for position, leaf in enumerate(problem.leaves):
-        if not _is_strided(leaf) or is_real_number(leaf) or leaf.numel() < 2:
+        if not is_strided(leaf) or is_real_number(leaf) or leaf.numel() < 2:
             continue
         if leaf.dtype == torch.bool:
-            mask = (session.draws.uniform(leaf) > 0.4).reshape(leaf.shape)
-            yield f"another mask in argument {position}", _replaced(problem, {position: mask})
+            mask = another_mask(session.draws, problem, leaf)
+            if mask is not None:
+                yield Variation(f"another mask in argument {position}", replaced(problem, {position: mask}))
             continue
         flat = leaf.detach().reshape(-1)
-        if _is_permutation(leaf):
+        if is_permutation(leaf):
             continue
         repeated = flat.clone()
         repeated[1::2] = repeated[: repeated.numel() - 1 : 2][: repeated[1::2].numel()]
-        yield (
-            f"repeated indices in argument {position}",
-            _replaced(problem, {position: repeated.reshape(leaf.shape)}),
-        )
-
-
-def _is_permutation(leaf: Tensor) -> bool:
-    flat = leaf.detach().reshape(-1).cpu()
-    return torch.equal(flat.sort().values, torch.arange(flat.numel(), dtype=flat.dtype))
-
-
-def _arguments(session: Session, problem: Problem) -> Iterator[Variation]:
-    """Other numbers, flags and strings, and other values for parameters left at their defaults."""
-    for position, leaf in enumerate(problem.leaves):
-        for other in _others(session, position, leaf):
-            yield f"argument {position} = {other!r}", _replaced(problem, {position: other})
-    yield from _defaults(session, problem)
-
-
-def _others(session: Session, position: int, value: Any) -> list[Any]:
-    if not isinstance(value, str) or session.target.cls is None:
-        return other_numbers(value)
-    return [s for s in known_strings(session.target.cls, position) if s != value][:_STRINGS]
-
-
-def other_numbers(value: Any) -> list[Any]:
-    """Other values for a flag or a number that is an argument; nothing for anything else."""
-    if isinstance(value, bool):
-        return [not value]
-    if isinstance(value, float):
-        return [value * 1.75 if value else 0.375]
-    if isinstance(value, int) and abs(value) <= 64:
-        # One step of an iteration that was to converge is no approximation of it.
-        return [value + 1, 1] if 1 < value < _STEPS else [value + 1]
-    return []
-
-
-def _defaults(session: Session, problem: Problem) -> Iterator[Variation]:
-    klass = session.target.cls
-    if klass is None:
-        return
-    parameters = list(inspect.signature(klass.forward).parameters.values())
-    parameters = parameters if overrides(klass, "setup_context") else parameters[1:]
-    args, kwargs = problem.build(problem.leaves)
-    if kwargs or any(isinstance(a, (tuple, list, dict)) for a in args):
-        return
-    extra = parameters[len(args) :]
-    if any(p.kind is not p.POSITIONAL_OR_KEYWORD or p.default is p.empty for p in extra):
-        return
-    for k, parameter in enumerate(extra):
-        for other in _others(session, len(args) + k, parameter.default):
-            tail = [p.default for p in extra[:k]] + [other]
-            leaves, build = flatten([[*args, *tail], {}])
-            longer = replace(problem, leaves=tuple(leaves), build=build)
-            yield f"argument {parameter.name} = {other!r}", longer
+        repeating = replaced(problem, {position: repeated.reshape(leaf.shape)})
+        yield Variation(f"repeated indices in argument {position}", repeating)
 
 
 def _batches(session: Session, problem: Problem) -> Iterator[Variation]:
     """More samples along the first axis, then one: of the first input, then of all that share it."""
-    leading = next((i for i, x in enumerate(problem.leaves) if _is_strided(x) and x.dim() >= 2), None)
+    leading = next((i for i, x in enumerate(problem.leaves) if is_strided(x) and x.dim() >= 2), None)
     if leading is None:
         return
     size = problem.leaves[leading].shape[0]
     sharing = [
-        i for i, x in enumerate(problem.leaves) if _is_strided(x) and x.dim() >= 1 and x.shape[0] == size
+        i for i, x in enumerate(problem.leaves) if is_strided(x) and x.dim() >= 1 and x.shape[0] == size
     ]
     groups = [sharing] if len(sharing) == 1 or session.kernel else [[leading], sharing]
     for group in groups:
         if any(_is_special_matrix(problem.leaves[i]) for i in group):
             continue
-        more = {i: _kept(_enlarged(session, problem.leaves[i])) for i in group}
-        yield "batch of several", _replaced(problem, more)
+        more = {i: _kept(longer(session.draws, problem.leaves[i], 0, 2)) for i in group}
+        yield _counted(Variation("batch of several", replaced(problem, more)), size, size + 2)
         if size > 1:
-            yield "batch of one", _replaced(problem, {i: _kept(problem.leaves[i][:1]) for i in group})
+            fewer = replaced(problem, {i: _kept(problem.leaves[i][:1]) for i in group})
+            yield _counted(Variation("batch of one", fewer), size, 1)
 
 
-def _is_strided(value: Any) -> bool:
-    return isinstance(value, Tensor) and value.layout == torch.strided
+def _counted(variation: Variation, size: int, other: int) -> Variation:
+    """With every whole number that is the size of the batch changed, too, if forward accepts that."""
+    plain = variation.problem
+    if not any(type(leaf) is int and leaf == size for leaf in plain.leaves):
+        return variation
+    return Variation(variation.label, renumbered(plain, size, other), otherwise=plain)
 
 
 def _is_special_matrix(value: Tensor) -> bool:
@@ -276,16 +221,3 @@ def _is_special_matrix(value: Tensor) -> bool:
 
 def _kept(value: Tensor) -> Tensor:
     return value.detach().clone(memory_format=torch.contiguous_format)
-
-
-def _enlarged(session: Session, value: Tensor) -> Tensor:
-    value = value.detach()
-    if not is_real_number(value):
-        if value.dim() == 1 and value.dtype != torch.bool and _is_permutation(value):
-            return torch.cat(
-                [value, torch.tensor([len(value), len(value) + 1], dtype=value.dtype, device=value.device)]
-            )
-        return torch.cat([value, value[-1:], value[-1:]])
-    # Numbers with a property that the Function may need (symmetric matrices) are repeated as they are.
-    amount = 0.3 if recognised(value) is None else 0.0
-    return torch.cat([value, *(session.draws.jitter(value[:1], amount) for _ in range(2))])

@@ -22,8 +22,10 @@ def junit(outcomes: Sequence[Outcome], context: ReportContext) -> str:
 def _case(outcome: Outcome) -> Case:
     failure = skipped = None
     if outcome.status == "wrong":
-        first = next(found for found in outcome.findings if found.severity is not Severity.INFO)
+        first = next(found for found in outcome.findings if found.severity is Severity.ERROR)
         failure = Failure(first.message, first.code, outcome.text())
+    elif outcome.status == "crashed":
+        failure = Failure(outcome.cause or "", "GC304", outcome.text())
     elif outcome.status == "not checked":
         skipped = outcome.cause
     return Case(outcome.unit.ref.filename, outcome.unit.name, failure, skipped, outcome.seconds)

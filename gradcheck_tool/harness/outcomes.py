@@ -66,6 +66,7 @@ class Outcome:
         seconds: what the check took.
         cached: the result is of an earlier run.
         lasting: the result may be kept for later runs.
+        death: how its process ended: `crash`, `hang`, `slow` or `memory`; None where it lived.
     """
 
     unit: Unit
@@ -78,18 +79,28 @@ class Outcome:
     seconds: float = 0.0
     cached: bool = False
     lasting: bool = False
+    death: str | None = None
 
     @property
     def status(self) -> str:
-        """`wrong` (an error or a warning), `inconclusive`, `intended`, `ok` or `not checked`."""
-        if any(finding.severity is not Severity.INFO for finding in self.findings):
+        """`wrong` (an error), `crashed`, `not checked`, `warned`, `inconclusive`, `intended` or `ok`."""
+        if any(finding.severity is Severity.ERROR for finding in self.findings):
             return "wrong"
+        if self.death == "crash":
+            return "crashed"
         if self.cause is not None:
             return "not checked"
+        if any(finding.severity is Severity.WARNING for finding in self.findings):
+            return "warned"
         words = {result.verdict for case in self.cases for result in case.inputs}
         if "inconclusive" in words:
             return "inconclusive"
         return "intended" if any(finding.code == "GC190" for finding in self.findings) else "ok"
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether there is a verdict."""
+        return self.status not in ("crashed", "not checked")
 
     @property
     def source(self) -> str | None:

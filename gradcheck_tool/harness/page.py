@@ -48,6 +48,6 @@ def page(outcomes: Sequence[Outcome], problems: Sequence[tuple[str, str]], folde
         statuses=[status for status in ORDER if found[status]],
         counts=found,
         outcomes=outcomes,
-        unchecked=[outcome for outcome in outcomes if outcome.status == "not checked"],
+        unchecked=[outcome for outcome in outcomes if not outcome.is_checked],
         problems=[(relative_name(filename, folder), why) for filename, why in problems],
     )

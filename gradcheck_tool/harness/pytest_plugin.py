@@ -22,7 +22,6 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from gradcheck_tool.findings import Finding
     from gradcheck_tool.gradcheck import Report
     from gradcheck_tool.harness.outcomes import Outcome
     from gradcheck_tool.harness.run import Plan
@@ -170,7 +169,7 @@ class _Item(pytest.Item):
         """Check the Function in a worker process."""
         outcome, *earlier = self._checks.check(self._unit)
         # The test of a Function that was found to corrupt the process has passed by now.
-        wrong = next((made for made in (outcome, *earlier) if made.status == "wrong"), None)
+        wrong = next((made for made in (outcome, *earlier) if made.status in ("wrong", "crashed")), None)
         if wrong is not None:
             raise _Wrong(wrong)
         if outcome.status == "not checked":
@@ -191,16 +190,19 @@ class _Item(pytest.Item):
 
 
 class _Wrong(Exception):  # noqa: N818 - it is a verdict, no error
-    """The Function is wrong."""
+    """The Function is wrong, or its process has crashed."""
 
     def __init__(self, outcome: Outcome) -> None:
-        super().__init__(_first(outcome.findings))
+        super().__init__(_first(outcome))
         self.outcome = outcome
 
 
-def _first(findings: tuple[Finding, ...]) -> str:
-    first = next(finding for finding in findings if finding.severity.value != "info")
-    return f"{first.code} {first.message}"
+def _first(outcome: Outcome) -> str:
+    """The first error, or why there is no verdict."""
+    errors = (
+        f"{found.code} {found.message}" for found in outcome.findings if found.severity.value == "error"
+    )
+    return next(errors, outcome.cause or "")
 
 
 def _processes(config: pytest.Config) -> int:

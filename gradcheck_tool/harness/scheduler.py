@@ -303,6 +303,7 @@ def outcome_of(unit: Unit, answer: Answer) -> Outcome:
         notes=tuple(notes),
         seconds=answer.seconds,
         lasting=bool(done.get("lasting")) and answer.death is None,
+        death=answer.death,
     )
 
 

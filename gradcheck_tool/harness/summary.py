@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from gradcheck_tool.harness.outcomes import Outcome
 
-ORDER = ("ok", "wrong", "intended", "inconclusive", "not checked")
+ORDER = ("ok", "wrong", "warned", "intended", "inconclusive", "crashed", "not checked")
 _SOURCES = ("declared", "recorded", "synthesised")
 
 
@@ -23,7 +23,7 @@ def summarise(outcomes: Sequence[Outcome], *, verbose: bool) -> list[str]:
     """
     lines = [line for outcome in outcomes for line in outcome.text().splitlines()] if verbose else []
     lines += [counts(outcomes), *_sources(outcomes)]
-    unchecked = [outcome for outcome in outcomes if outcome.status == "not checked"]
+    unchecked = [outcome for outcome in outcomes if not outcome.is_checked]
     if unchecked:
         lines.append("Not checked:")
         lines += [f"  {outcome.unit.name}: {outcome.cause}" for outcome in unchecked]

@@ -271,7 +271,7 @@ def test_callers_say_that_the_gradient_is_another_one():
     args = (_drawn(4).requires_grad_(), _drawn(4, seed=1).abs().add(0.5).requires_grad_())
     report = check_function(_Natural, args)
     assert report.ok, report.text()
-    assert "distribution says 'natural gradient'" in _looks(report)
+    assert "distribution says 'natural gradients'" in _looks(report)
 
 
 def test_no_words_of_callers_excuse_a_transposed_gradient():

