@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from enum import Enum
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TextIO, TypedDict
 
 import typer
 
@@ -94,6 +95,29 @@ def wants_color(stream_is_terminal: bool, when: When = When.AUTO) -> bool:
     if os.environ.get("FORCE_COLOR"):
         return True
     return stream_is_terminal and os.environ.get("TERM") != "dumb"
+
+
+class Look(TypedDict):
+    """How a report is shown where it goes: what `ReportContext` takes."""
+
+    color: bool
+    width: int | None
+    links: bool
+
+
+def look(stream: TextIO, when: When = When.AUTO, to_file: bool = False) -> Look:
+    """How a report is shown on a stream, or in a file: only a terminal has a width and opens links.
+
+    `FORCE_HYPERLINK` says whether the terminal knows links.
+    """
+    if to_file:
+        return Look(color=False, width=None, links=False)
+    is_terminal = stream.isatty()
+    color = wants_color(is_terminal, when)
+    forced = os.environ.get("FORCE_HYPERLINK")
+    links = forced != "0" if forced else is_terminal and color and os.environ.get("TERM") != "linux"
+    width = shutil.get_terminal_size().columns if is_terminal else None
+    return Look(color=color, width=width, links=links)
 
 
 def count(number: int, thing: str) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gradcheck_tool.cli import options
-from gradcheck_tool.cli.console import When, count, fail, note, print_out, wants_color
+from gradcheck_tool.cli.console import When, count, fail, look, note, print_out
 from gradcheck_tool.cli.output import Target, targets
 from gradcheck_tool.cli.progress import progress_bar
 from gradcheck_tool.config import ConfigError, Overrides
@@ -229,8 +229,7 @@ def _print(plan: Plan, verdicts: Verdicts, reports: Sequence[Target], verbose: b
     lines = SourceLines()
     complete = True
     for report in reports:
-        colored = report.file is None and wants_color(sys.stdout.isatty(), color)
-        context = ReportContext(plan.folder, lines, color=colored)
+        context = ReportContext(plan.folder, lines, **look(sys.stdout, color, report.file is not None))
         if report.format == PAGE:
             text = page(verdicts.outcomes, plan.problems, plan.folder)
         elif report.format == "junit":

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.cli.console import When, count, fail, note, print_out, tell_unwritten, wants_color
+from gradcheck_tool.cli.console import When, count, fail, look, note, print_out, tell_unwritten
 from gradcheck_tool.cli.job_summary import add_job_summary
+from gradcheck_tool.cli.timed import TIME, timed
 from gradcheck_tool.findings import Applicability
 from gradcheck_tool.report import FORMATS
 from gradcheck_tool.report.context import ReportContext, shown_name
+from gradcheck_tool.report.wrapping import wrapped
 from gradcheck_tool.sources.discover import absolute
 from gradcheck_tool.spelling import nearest
 from gradcheck_tool.trust.links import refuse_links
@@ -68,8 +70,16 @@ class Output:
         """Whether no report goes to a file, nor to the page of a job."""
         return all(target.file is None and target.format != "github" for target in self.targets)
 
-    def write(self, outcome: Outcome, session: Session, lines: SourceLines) -> tuple[tuple[str, str], bool]:
+    def write(
+        self, outcome: Outcome, session: Session, lines: SourceLines, seconds: float
+    ) -> tuple[tuple[str, str], bool]:
         """Print findings, problems and a closing line.
+
+        Args:
+            outcome: what was found.
+            session: what found it.
+            lines: source text.
+            seconds: how long that took.
 
         Returns:
             What went to standard output and to standard error, and whether all reports were written.
@@ -90,10 +100,14 @@ class Output:
                 complete &= write_file(target.file, text)
         closing = _summary(outcome)
         context = ReportContext(self.folder, lines)
-        complete &= add_job_summary(self.formats, "gradlint check", closing, outcome.findings, context)
+        told = timed(closing, seconds, shown=True)
+        complete &= add_job_summary(self.formats, "gradlint check", told, outcome.findings, context)
         if self.quiet or all(target.format not in FOR_PEOPLE for target in self.targets):
             return (printed, said), complete
-        note(closing)
+        if sys.stderr.isatty():
+            note("\n".join(wrapped(timed(closing, seconds, shown=True), look(sys.stderr)["width"])))
+        else:
+            note(timed(closing, seconds, shown=False))
         return (printed, f"{said}{closing}\n"), complete
 
     def tell(self, message: str) -> None:
@@ -126,8 +140,10 @@ class Output:
             return ""
         from gradcheck_tool.report import render
 
-        color = target.file is None and wants_color(sys.stdout.isatty(), self.color)
-        context = ReportContext(self.folder, lines, session.rules_in_force, color, problems=outcome.problems)
+        shown = look(sys.stdout, self.color, to_file=target.file is not None)
+        context = ReportContext(
+            self.folder, lines, session.rules_in_force, **shown, problems=outcome.problems
+        )
         return render(target.format, outcome.findings, context)
 
 
@@ -195,18 +211,18 @@ def _cut_off(outcome: Outcome) -> str:
 
 def _found(outcome: Outcome) -> str:
     findings = outcome.findings
+    missed = outcome.files - outcome.checked
+    rest = f"; {count(missed, 'file')} could not be checked" if missed else ""
     if not findings:
         if not outcome.files:
             return "There are no Python files to check."
         if not outcome.checked:
             return "No file could be checked."
         new = "new " if outcome.known else ""
-        checked = count(outcome.checked, "file")
-        missed = outcome.files - outcome.checked
-        rest = f"; {count(missed, 'file')} could not be checked" if missed else ""
-        return f"No {new}autograd mistakes found in {checked}{rest}."
+        return f"No {new}autograd mistakes found in {count(outcome.checked, 'file')}{TIME}{rest}."
     files = len({finding.location.filename for finding in findings})
-    return f"Found {count(len(findings), 'problem')} in {count(files, 'file')}{_offer(findings)}."
+    checked = count(max(outcome.checked, files), "file")
+    return f"Found {count(len(findings), 'problem')} in {checked}{TIME}{_offer(findings)}{rest}."
 
 
 def fixable(findings: Sequence[Finding]) -> Counter[Applicability]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.cache.cache_key import identity
 from gradcheck_tool.cache.snapshot import Snapshot
+from gradcheck_tool.cli.timed import timed
 from gradcheck_tool.sources.discover import absolute
 
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
 # What reports depend on besides the command, its own variables and the files.
 _ENVIRONMENT = ("CI_PROJECT_DIR", "FORCE_COLOR", "GITHUB_WORKSPACE", "HOME", "NO_COLOR", "TERM")
+_STARTED = time.perf_counter()
 _OPTION, _VARIABLE = "--cache-dir", "GRADLINT_CACHE_DIR"
 
 
@@ -49,5 +52,5 @@ def replay(last: Snapshot) -> int | None:
         return None
     sys.stdout.write(printed.out)
     sys.stdout.flush()
-    sys.stderr.write(printed.err)
+    sys.stderr.write(timed(printed.err, time.perf_counter() - _STARTED, shown=sys.stderr.isatty()))
     return printed.status

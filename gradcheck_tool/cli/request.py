@@ -179,7 +179,7 @@ def carry_out(session: Session, request: Request, output: Output, last: Snapshot
             return max(_status_of_work(outcome), fixed)
     if request.with_run is not None:
         outcome.findings = _joined(outcome.findings, request.with_run, session, output.folder)
-    printed, complete = output.write(outcome, session, SourceLines())
+    printed, complete = output.write(outcome, session, SourceLines(), time.perf_counter() - started)
     status = max(_status(outcome, request), fixed, 0 if complete else FAILED)
     seen = session.seen() if request.only_prints and output.only_prints and status != FAILED else None
     if last is not None and seen is not None:
@@ -267,7 +267,8 @@ def _check_stdin(session: Session, request: Request, output: Output) -> int:
     outcome = session.check_text(data, name)
     if request.verbose:
         _tell_work(outcome, time.perf_counter() - started)
-    _, complete = output.write(outcome, session, SourceLines({name: data}))
+    seconds = time.perf_counter() - started
+    _, complete = output.write(outcome, session, SourceLines({name: data}), seconds)
     return max(_status(outcome, request), 0 if complete else FAILED)
 
 

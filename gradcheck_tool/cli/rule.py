@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gradcheck_tool.cli.completion import rules
-from gradcheck_tool.cli.console import fail, tell_left_out
-from gradcheck_tool.cli.options import Isolated, Trust
+from gradcheck_tool.cli.console import When, fail, look, tell_left_out
+from gradcheck_tool.cli.options import Color, Isolated, Trust
 
 if TYPE_CHECKING:
     from gradcheck_tool.rulebook.ruleset import RuleSet
@@ -35,6 +36,7 @@ def rule(
     ] = RuleFormat.TEXT,
     isolated: Isolated = False,
     trust: Trust = False,
+    color: Color = When.AUTO,
 ) -> None:
     """Explain a rule, or several.
 
@@ -54,7 +56,12 @@ def rule(
         text = _as_json(known, code) if output_format is RuleFormat.JSON else _as_text(known, code)
     except (ConfigError, RulePackError, UnknownCodeError) as error:
         fail(str(error))
-    typer.echo(text, nl=False)
+    if output_format is RuleFormat.TEXT and sys.stdout.isatty():
+        from gradcheck_tool.report.markdown import WIDEST, Page
+
+        shown = look(sys.stdout, color)
+        text = Page(shown["width"] or WIDEST, shown["color"], shown["links"]).render(text)
+    typer.echo(text, nl=False, color=True)
 
 
 def _as_text(known: RuleSet, code: str | None) -> str:

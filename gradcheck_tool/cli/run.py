@@ -194,7 +194,7 @@ def _print(
     Returns:
         Whether all reports were written.
     """
-    from gradcheck_tool.cli.console import count, wants_color
+    from gradcheck_tool.cli.console import count, look
     from gradcheck_tool.cli.job_summary import add_job_summary
     from gradcheck_tool.report import render
     from gradcheck_tool.report.context import ReportContext
@@ -205,8 +205,8 @@ def _print(
     for target in wanted:
         if not outcome.findings and target.file is None and target.format in FOR_PEOPLE:
             continue
-        colored = target.file is None and wants_color(sys.stderr.isatty(), color)
-        context = ReportContext(folder, lines, session.rules_in_force, colored, left_alone)
+        shown = look(sys.stderr, color, to_file=target.file is not None)
+        context = ReportContext(folder, lines, session.rules_in_force, **shown, not_watched=left_alone)
         text = render(target.format, outcome.findings, context)
         if target.file is None:
             sys.stderr.write(text)

@@ -29,6 +29,8 @@ class ReportContext:
         lines: source text, for code frames and fingerprints.
         rules: gives the rules that were in force, for formats that describe them.
         color: whether terminal colours are wanted.
+        width: columns of the terminal; None where the report goes somewhere else.
+        links: whether codes and places are links that a terminal opens.
         not_watched: what a run has left alone.
         problems: what could not be checked, for formats that have a place for it.
         names: what readers call what is in no file, such as a cell of a notebook that runs.
@@ -38,6 +40,8 @@ class ReportContext:
     lines: Lines
     rules: Callable[[], Sequence[Rule]] = tuple
     color: bool = False
+    width: int | None = None
+    links: bool = False
     not_watched: Sequence[NotWatched] = ()
     problems: Sequence[Problem] = ()
     names: Mapping[str, str] = field(default_factory=dict)

@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.report.style import columns
+from gradcheck_tool.report.wrapping import is_inside_word, wrapped
 from gradcheck_tool.trust.visible import COMMAND
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ TAB = "    "
 # Characters of a line that are shown at most: more of a generated line would bury the report.
 LONGEST = 200
 ELLIPSIS = "..."
+# Columns that source lines get on however narrow a terminal, and that words get beside an underline.
+NARROWEST = 20
+READABLE = 32
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,9 @@ class Label:
     style: Style
 
 
-def frame(lines: Sequence[str], labels: Sequence[Label], width: int, paint: Paint) -> Iterator[str]:
+def frame(
+    lines: Sequence[str], labels: Sequence[Label], width: int, paint: Paint, room: int | None = None
+) -> Iterator[str]:
     """The rows that hold labels, in the order of these: a row that the story comes back to is shown again.
 
     An ellipsis stands where the story goes back, and where more than one row is left out between.
@@ -41,20 +47,21 @@ def frame(lines: Sequence[str], labels: Sequence[Label], width: int, paint: Pain
         labels: spans in it.
         width: columns of the line number.
         paint: styles text.
+        room: columns of the terminal.
     """
+    left = None if room is None else max(NARROWEST, room - width - len(" | "))
     bar = f"{' ' * width} |"
     yield paint(bar, "blue")
     previous = None
     for row, group in groupby(labels, lambda label: label.location.start.row):
         if previous is not None and row - previous == 2:
-            yield _source(_Line.of(lines, row - 1, ()), width, paint)
+            yield _source(_Line.of(lines, row - 1, (), left), width, paint)
         elif previous is not None and row - previous != 1:
             yield paint("." * max(width, 3), "blue")
-        here = list(group)
-        line = _Line.of(lines, row, here)
-        yield _source(line, width, paint)
-        for label in here:
-            yield paint(bar, "blue") + line.underline(label, paint)
+        for line, here in _Line.parts(lines, row, list(group), left):
+            yield _source(line, width, paint)
+            for label in here:
+                yield from (paint(bar, "blue") + text for text in line.underlined(label, paint, left))
         previous = row
     yield paint(bar, "blue")
 
@@ -77,22 +84,67 @@ class _Line:
     after: str = ""
 
     @classmethod
-    def of(cls, lines: Sequence[str], row: int, labels: Sequence[Label]) -> _Line:
-        text = lines[row - 1] if row <= len(lines) else ""
-        if len(text) <= LONGEST:
-            return cls(row, text)
-        first = min((label.location.start.column - 1 for label in labels), default=0)
-        cut = max(0, first - LONGEST // 4)
-        shown = text[cut : cut + LONGEST]
-        return cls(row, shown, cut, ELLIPSIS if cut else "", ELLIPSIS if cut + LONGEST < len(text) else "")
+    def parts(
+        cls, lines: Sequence[str], row: int, labels: Sequence[Label], room: int | None
+    ) -> Iterator[tuple[_Line, list[Label]]]:
+        """The line as often as it takes to show all labels, each time with those that begin there."""
+        rest = list(labels)
+        while rest:
+            line = cls.of(lines, row, rest, room)
+            here = [label for label in rest if line.shows(label)] or rest[:1]
+            yield line, here
+            rest = [label for label in rest if label not in here]
 
-    def underline(self, label: Label, paint: Paint) -> str:
-        start, end = label.location.start, label.location.end
-        first = start.column - 1 - self.cut
-        last = end.column - 1 - self.cut if end.row == start.row else len(self.text)
+    @classmethod
+    def of(cls, lines: Sequence[str], row: int, labels: Sequence[Label], room: int | None) -> _Line:
+        """The line, or as much of it as there is room for, from a little before the first label on."""
+        text = lines[row - 1] if row <= len(lines) else ""
+        most = LONGEST if room is None else min(room, LONGEST)
+        if len(text) <= most and columns(printable(text)) <= most:
+            return cls(row, text)
+        most -= 2 * len(ELLIPSIS)
+        first = min((label.location.start.column - 1 for label in labels), default=0)
+        last = max((_end(label, text) for label in labels), default=0)
+        # All labels where they fit, otherwise the first one with a little of what is before it.
+        cut = (
+            0 if last <= most else max(0, last - most) if last - first <= most else max(0, first - most // 4)
+        )
+        while is_inside_word(text, cut) and cut < first:
+            cut += 1
+        end = min(len(text), cut + most)
+        while columns(printable(text[cut:end])) > most:
+            end -= 1
+        whole = next((place for place in range(end, cut, -1) if not is_inside_word(text, place)), end)
+        after = ELLIPSIS if whole < len(text) else ""
+        return cls(row, text[cut:whole], cut, ELLIPSIS if cut else "", after)
+
+    def shows(self, label: Label) -> bool:
+        """Whether the label begins in what is shown."""
+        return self.cut <= label.location.start.column - 1 < self.cut + max(1, len(self.text))
+
+    def underlined(self, label: Label, paint: Paint, room: int | None) -> Iterator[str]:
+        """The marks below the label's span with its words beside them, or below where there is no room."""
+        first = max(0, label.location.start.column - 1 - self.cut)
+        last = min(len(self.text), _end(label, self.text, self.cut) - self.cut)
         indent = columns(self.before + printable(self.text[:first]))
         marks = label.mark * max(1, columns(printable(self.text[first:last].rstrip())))
-        return " " * (indent + 1) + paint(f"{marks} {label.message}".rstrip(), label.style)
+        beside = indent + len(marks) + 1
+        if room is None or beside + columns(label.message) <= room or room - beside >= READABLE:
+            words = wrapped(label.message, None if room is None else room - beside)
+            yield " " * (indent + 1) + paint(f"{marks} {words[0]}".rstrip(), label.style)
+            indent, words = beside, words[1:]
+        else:
+            yield " " * (indent + 1) + paint(marks, label.style)
+            indent = max(0, min(indent, room - READABLE))
+            words = wrapped(label.message, room - indent)
+        for line in words:
+            yield " " * (indent + 1) + paint(line, label.style)
+
+
+def _end(label: Label, text: str, cut: int = 0) -> int:
+    """The character behind a label's span, in its first row."""
+    start, end = label.location.start, label.location.end
+    return end.column - 1 if end.row == start.row else cut + len(text)
 
 
 def _source(line: _Line, width: int, paint: Paint) -> str:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.findings import Applicability, Severity
 from gradcheck_tool.report.concise import place
 from gradcheck_tool.report.facts import facts
-from gradcheck_tool.report.frame import Label, frame
-from gradcheck_tool.report.style import Paint, Style, painter
+from gradcheck_tool.report.frame import NARROWEST, Label, frame
+from gradcheck_tool.report.style import Paint, Style, columns, linked, painter
+from gradcheck_tool.report.wrapping import wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from gradcheck_tool.findings import Finding, Location
     from gradcheck_tool.report.context import ReportContext
 
+# Before further lines of a message.
+INDENT = "  "
 STYLES: Mapping[Severity, Style] = {
     Severity.ERROR: "red",
     Severity.WARNING: "yellow",
@@ -32,15 +35,51 @@ def render(findings: Sequence[Finding], context: ReportContext) -> str:
 
 def _block(finding: Finding, context: ReportContext, paint: Paint) -> Iterator[str]:
     style = STYLES[finding.severity]
-    yield paint(f"{finding.severity.value}[{finding.code}]", style) + paint(f": {finding.message}", "bold")
+    yield from _headline(finding, context, paint)
     labels = _labels(finding, style)
     shown = [label for label in labels if context.lines(label.location.filename, label.location.cell)]
     width = len(str(max((label.location.end.row for label in shown), default=1)))
     margin = " " * width
-    at = place(finding.location, context)
-    yield paint(f"{margin}--> ", "blue") + at + paint(f" ({finding.name})", "dim")
+    yield from _where_it_is(finding, margin, context, paint)
     yield from _frames(finding, shown, width, context, paint)
-    yield from _notes(finding, margin, paint)
+    yield from _notes(finding, margin, context, paint)
+
+
+def _headline(finding: Finding, context: ReportContext, paint: Paint) -> Iterator[str]:
+    """The severity, the code and the message, whose further lines are indented."""
+    kind = f"{finding.severity.value}[{finding.code}]"
+    room = None if context.width is None else context.width - len(INDENT)
+    first, *rest = wrapped(f"{kind}: {finding.message}", room, context.width)
+    code = linked(finding.code, finding.url) if context.links and "://" in finding.url else finding.code
+    shown = paint(f"{finding.severity.value}[{code}]", STYLES[finding.severity])
+    yield shown + paint(first.removeprefix(kind), "bold")
+    for line in rest:
+        yield INDENT + paint(line, "bold")
+
+
+def _where_it_is(finding: Finding, margin: str, context: ReportContext, paint: Paint) -> Iterator[str]:
+    at, name = place(finding.location, context), f"({finding.name})"
+    arrow = f"{margin}--> "
+    beside = context.width is None or columns(f"{arrow}{at} {name}") <= context.width
+    yield (
+        paint(arrow, "blue")
+        + _opened(at, finding.location, context)
+        + (paint(f" {name}", "dim") if beside else "")
+    )
+    if not beside:
+        yield " " * len(arrow) + paint(name, "dim")
+
+
+def _opened(text: str, location: Location, context: ReportContext) -> str:
+    """A place that a terminal opens in an editor, where it can."""
+    if not context.links or not location.filename.startswith("/"):
+        return text
+    from socket import gethostname
+    from urllib.parse import quote
+
+    row = "" if location.cell is not None else f"#{location.start.row}"
+    name = quote(location.filename, errors="surrogateescape")
+    return linked(text, f"file://{quote(gethostname())}{name}{row}")
 
 
 def _labels(finding: Finding, style: Style) -> list[Label]:
@@ -76,25 +115,27 @@ def _frames(
     for key, group in groupby(labels, lambda label: _file(label.location)):
         part = list(group)
         if key != shown:
-            yield paint(f"{' ' * width}::: ", "blue") + place(part[0].location, context)
+            here = part[0].location
+            yield paint(f"{' ' * width}::: ", "blue") + _opened(place(here, context), here, context)
         shown = key
-        yield from frame(context.lines(*key), part, width, paint)
+        yield from frame(context.lines(*key), part, width, paint, context.width)
 
 
 def _file(location: Location) -> tuple[str, int | None]:
     return location.filename, location.cell
 
 
-def _notes(finding: Finding, margin: str, paint: Paint) -> Iterator[str]:
-    for label, text in facts(finding):
-        yield _note(margin, label, text, paint)
+def _notes(finding: Finding, margin: str, context: ReportContext, paint: Paint) -> Iterator[str]:
+    notes = list(facts(finding))
     if finding.fix is not None:
         how = "--fix" if finding.fix.applicability is Applicability.SAFE else "--fix --unsafe-fixes"
-        yield _note(margin, "fix", f"{finding.fix.message} ({how})", paint)
-    yield _note(margin, "help", f"gradlint rule {finding.code}", paint)
+        notes.append(("fix", f"{finding.fix.message} ({how})"))
+    notes.append(("help", f"gradlint rule {finding.code}"))
+    return (_note(margin, kind, text, context.width, paint) for kind, text in notes)
 
 
-def _note(margin: str, kind: str, text: str, paint: Paint) -> str:
-    lines = text.rstrip().splitlines() or [""]
-    indent = "\n" + " " * (len(margin) + 5 + len(kind))
-    return f"{paint(f'{margin} = ', 'blue')}{paint(kind, 'bold')}: {indent.join(lines)}"
+def _note(margin: str, kind: str, text: str, width: int | None, paint: Paint) -> str:
+    indent = " " * (len(margin) + 5 + len(kind))
+    room = None if width is None else max(NARROWEST, width - len(indent))
+    lines = [part for line in text.rstrip().splitlines() or [""] for part in wrapped(line, room)]
+    return f"{paint(f'{margin} = ', 'blue')}{paint(kind, 'bold')}: {f'{chr(10)}{indent}'.join(lines)}"

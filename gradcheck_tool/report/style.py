@@ -1,4 +1,4 @@
-"""Terminal styles of the code frames, and widths on a terminal.
+"""Terminal styles of the code frames, links, and widths on a terminal.
 
 Rich, which knows how wide characters are, takes longer to import than most reports take to be made.
 """
@@ -8,13 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-import typer
-
 Style = Literal["red", "yellow", "cyan", "blue", "bold", "dim"]
 Paint = Callable[[str, Style], str]
 
-# What stands out: severities.
-_LOUD = ("red", "yellow", "cyan")
+# Colours of the fixed part of the palette, of a middling lightness: they are read on a dark ground as on a
+# light one, where a theme's own yellow or blue would vanish. What stands out is bold.
+_CODES = {
+    "red": "1;38;5;196",
+    "yellow": "1;38;5;136",
+    "cyan": "1;38;5;31",
+    "blue": "38;5;32",
+    "bold": "1",
+    "dim": "38;5;244",
+}
 
 
 def painter(color: bool) -> Paint:
@@ -23,9 +29,17 @@ def painter(color: bool) -> Paint:
 
 
 def _painted(text: str, style: Style) -> str:
-    if style in ("bold", "dim"):
-        return typer.style(text, bold=style == "bold" or None, dim=style == "dim" or None)
-    return typer.style(text, fg=style, bold=style in _LOUD or None)
+    return f"\x1b[{_CODES[style]}m{text}\x1b[0m"
+
+
+def linked(text: str, address: str) -> str:
+    """Text that a terminal opens an address for (OSC 8); others show the text alone.
+
+    Args:
+        text: what is shown.
+        address: without characters that would end the link.
+    """
+    return f"\x1b]8;;{address}\x1b\\{text}\x1b]8;;\x1b\\"
 
 
 def columns(text: str) -> int:
