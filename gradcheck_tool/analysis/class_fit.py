@@ -34,7 +34,7 @@ COMMON = frozenset(
 )
 # What modules inside of networks are called: what they are given has a history.
 _PART = re.compile(
-    r"Layer|Block|Norm|Att|Conv|Linear|Unit|Head|Gate|Cell|Module|Resid|FeedForward|MLP|Mlp|FFN|Act|Pool|Loss|Drop|Emb|"
+    r"Layer|Block|Norm|Att|Conv|Linear|Unit|Head|Gate|Cell|Resid|FeedForward|MLP|Mlp|FFN|Act|Pool|Loss|Drop|Emb|"
     r"Bank|Queue|Codebook|Quanti[sz]|Contrast|Proto(?!c)"
 )
 
@@ -92,10 +92,16 @@ def has_all(s: State, cls: Ref, asked: set[str], usage: Usage) -> bool:
 
 
 def is_part(s: State, cls: Ref) -> bool:
-    """Is a class of modules made for the inside of networks, by its name or as another class uses it?"""
+    """Is a class of modules made for the inside of networks, by its name or as another class uses it?
+
+    A `Module` may be any: one that the file makes, but not for another module, is a whole network.
+    """
     name = s[cls].name
     others = (ref for ref, record in module_classes(s) if record.name != name)
-    return _PART.search(name) is not None or any(name in named_in(s, ref) for ref in others)
+    if _PART.search(name) is not None or any(name in named_in(s, ref) for ref in others):
+        return True
+    module = s[cls].env.module
+    return "Module" in name and not any(name in f.worked_out(_loaded) for f in (module.body, *module.functions))
 
 
 def _is_alone(s: State, cls: Ref, usage: Usage) -> bool:

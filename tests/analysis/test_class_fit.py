@@ -45,3 +45,29 @@ def test_an_argument_with_the_name_of_a_class_is_an_object_of_it() -> None:
 
 def test_a_class_that_cannot_be_called_so_is_not_meant() -> None:
     assert told(NAMED.wrong.replace("word_tagger(embed(ids))", "word_tagger(embed(ids), 1)")) == []
+
+
+SUM = (
+    HEAD
+    + """
+class SumModule(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(1))
+        self.register_buffer("total", torch.zeros(1))
+
+    def forward(self, x):
+        x = x.sum()
+        self.total = self.total + x
+        return self.scale * x
+"""
+)
+MADE = """
+def build():
+    return SumModule()
+"""
+
+
+def test_a_module_of_any_kind_that_the_file_makes_for_no_other_gets_data() -> None:
+    assert [finding.code for finding in told(SUM)] == ["GL604"]
+    assert told(SUM + MADE) == []
