@@ -101,7 +101,9 @@ def is_part(s: State, cls: Ref) -> bool:
     if _PART.search(name) is not None or any(name in named_in(s, ref) for ref in others):
         return True
     module = s[cls].env.module
-    return "Module" in name and not any(name in f.worked_out(_loaded) for f in (module.body, *module.functions))
+    return "Module" in name and not any(
+        name in f.worked_out(_loaded) for f in (module.body, *module.functions)
+    )
 
 
 def _is_alone(s: State, cls: Ref, usage: Usage) -> bool:

@@ -13,7 +13,8 @@ What raises in a file of tests is told only where no test of a value decides it:
 they do is known to work where it depends on more than their text. So is an array that is made of what
 requires a gradient: where an option decides, it says that the unit only predicts. A hook on what was computed
 without gradients says, where an option decides, that gradients are on then. A unit whose name says that it
-predicts is called without gradients, where a write to a leaf or a view is refused by none.
+predicts is called without gradients, where a write to a leaf or a view is refused by none, and so is one with
+an option of such a name that is on (`fcn_test=True`).
 
 Known unsoundness: that a helper gets a right loss on one such way and a wrong one on the other is missed.
 """
@@ -35,7 +36,8 @@ from gradcheck_tool.domain.events import (
     UnusedInput,
     ViewWrite,
 )
-from gradcheck_tool.domain.values import Ref, Value
+from gradcheck_tool.domain.values import Const, Ref, Value
+from gradcheck_tool.interp.conditions import TRUE_NAMES
 from gradcheck_tool.interp.facts import BackwardRan, OptimizerMade, PathEnded
 from gradcheck_tool.interp.places import is_of_tests
 from gradcheck_tool.library.torch.opaque_modules import HAS_PARAMETERS
@@ -50,8 +52,14 @@ Outcomes = dict[Value, bool]
 # What the engine has against the roots and inputs of a pass.
 _OF_PASSES = (NoGraph, NonScalarRoot, UnusedInput)
 
+# What PyTorch refuses only where gradients are on.
+_REFUSED_TO_TRAINING = (LeafWrite, ViewWrite)
+
 # What units are called that are run without gradients.
 _PREDICTING = re.compile(r"(?:^|_)(?:predict|predictions?|inference|infer)(?:_|$)|^(?:simple|aug)_test$")
+
+# What options are called that are on where nothing is trained.
+_PREDICTING_OPTION = re.compile(r"(?:^|_)(?:test|eval|evaluate|predict|inference|infer)(?:_mode|ing)?$")
 
 # What is asked of a tensor that requires a gradient.
 _NEEDS_GRADIENTS = ("hook-on-constant", "retain-grad-constant")
@@ -59,10 +67,17 @@ _NEEDS_GRADIENTS = ("hook-on-constant", "retain-grad-constant")
 
 @dataclass(frozen=True)
 class Raising:
-    """A way on which PyTorch raises: what was decided on it; was a way that parted from it not followed?"""
+    """A way on which PyTorch raises.
+
+    Attributes:
+        outcomes: what was decided on it.
+        is_partial: was a way that parted from it not followed?
+        predicts: is an option on that says that nothing is trained?
+    """
 
     outcomes: Outcomes
     is_partial: bool
+    predicts: bool
 
 
 class Ways:
@@ -84,13 +99,14 @@ class Ways:
         if event is not None and not fact.returns:
             outcomes = dict(s.path_condition)
             is_partial = s.is_partial or (m.budget.is_narrow and bool(outcomes))
-            self._raised[_key(event)].append(Raising(outcomes, is_partial))
+            predicts = isinstance(event, _REFUSED_TO_TRAINING) and _is_told_to_predict(s, fact.value)
+            self._raised[_key(event)].append(Raising(outcomes, is_partial, predicts))
 
     def is_certain(self, event: Event) -> bool:
         """Does what raises not depend on a test whose other outcome lets the same pass run?"""
-        if _speaks_against_its_role(event) or _is_refused_to_predictions(event):
-            return False
         raised = self._raised[_key(event)]
+        if _speaks_against_its_role(event) or _is_refused_to_predictions(event, raised):
+            return False
         is_run = is_of_tests(event.site.module) or _is_for_inference(event)
         if raised and is_run and all(way.outcomes for way in raised):
             return False
@@ -122,10 +138,18 @@ def _speaks_against_its_role(event: Event) -> bool:
     return isinstance(event, NoGraph) and event.reason in ("constant", "unknown")
 
 
-def _is_refused_to_predictions(event: Event) -> bool:
-    """Is it refused only where gradients are on, in a unit whose name says that it predicts?"""
+def _is_refused_to_predictions(event: Event, raised: list[Raising]) -> bool:
+    """Is it refused only where gradients are on, in a unit that predicts, by its name or as it is told?"""
+    if not isinstance(event, _REFUSED_TO_TRAINING):
+        return False
     name = event.unit.rpartition(".")[2]
-    return isinstance(event, (LeafWrite, ViewWrite)) and _PREDICTING.search(name) is not None
+    return _PREDICTING.search(name) is not None or (bool(raised) and all(way.predicts for way in raised))
+
+
+def _is_told_to_predict(s: State, exception: Ref) -> bool:
+    """Was an option on, where it was raised, that says that nothing is trained?"""
+    names: Const = s[exception].attrs[TRUE_NAMES]
+    return any(_PREDICTING_OPTION.search(name) for name in names.value)
 
 
 def _is_for_inference(event: Event) -> bool:

@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Class, Dict, Func, Generator, Instance, Iter, List
-from gradcheck_tool.domain.values import Ref, Symbol, Value, truth
+from gradcheck_tool.domain.values import Const, Ref, Symbol, Value, truth
 from gradcheck_tool.interp import counting
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter
+
+# Under which an exception keeps the variables that were found to be true before it was raised.
+TRUE_NAMES = "#true_names"
 
 
 def known(s: State, value: Value) -> bool | None:
@@ -59,3 +62,10 @@ def decide(m: Interpreter, s: State, value: Value) -> list[tuple[State, bool]]:
     s.path_condition[key] = positive
     other.path_condition[key] = not positive
     return [(s, True), (other, False)]
+
+
+def true_names(s: State) -> Const:
+    """The variables of the functions under way that were found to be true where the run decides."""
+    true = {test for test, outcome in s.path_condition.items() if outcome}
+    held = ((name, value) for frame in s.frames for name, value in s[frame].locals.items() if value in true)
+    return Const(tuple(name for name, _ in held if isinstance(name, str)) if true else ())

@@ -416,6 +416,7 @@ class Solver:
             self.noticed += 1
             self.raised[ref.id] = event
             s[ref].attrs["#event"] = Const((type(event).__name__, id(event.site.node)))
+            s[ref].attrs[conditions.TRUE_NAMES] = conditions.true_names(s)
         s.exc = ref
 
 

@@ -171,6 +171,32 @@ def test_what_only_gradients_forbid_is_allowed_in_predictions(name: str, expecte
     assert [finding.code for finding in told(HEAD + ROWS.format(name=name))] == expected
 
 
+CONVOLUTIONAL = """
+class Head(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.classes = nn.Linear(4, 3)
+
+    def convolved(self, x):
+        conv = nn.Conv2d(4, 3, 1)
+        conv.bias.copy_(self.classes.bias)
+        return conv(x)
+
+    def forward(self, x, {option}=False):
+        if {option}:
+            return self.convolved(x)
+        return self.classes(x)
+"""
+
+
+@pytest.mark.parametrize(("option", "expected"), [("fcn_test", []), ("is_eval", []), ("fcn", ["GL301"])])
+def test_what_only_gradients_forbid_is_allowed_where_an_option_says_that_nothing_is_trained(
+    option: str, expected: list[str]
+) -> None:
+    found = told(HEAD + CONVOLUTIONAL.format(option=option))
+    assert [finding.code for finding in found] == expected
+
+
 FLAGGED = """
 def gradient(x, action: torch.Tensor, energy: nn.Module):
     action.requires_grad_(True)
