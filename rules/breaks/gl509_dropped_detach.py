@@ -35,7 +35,7 @@ class DroppedDetach(Rule):
 
     ## Why it is wrong
 
-    The result is discarded and `x` is as it was. Nothing is raised: the graph is still attached.
+    The result is discarded and `x` is as it was: it keeps its graph, device and dtype. Nothing is raised.
 
     ## Example
 
@@ -72,7 +72,7 @@ class DroppedDetach(Rule):
     name = "dropped-detach"
     severity = Severity.ERROR
     effect = "silent"
-    predicts = "the tensor still has its graph"
+    predicts = "the tensor is as it was"
     of_unused_values = True
     symptom = "assert target.requires_grad"
     triggers = (when.DROPPED_COPY, when.REQUIRES_GRAD, *when.TRAINING)
@@ -82,6 +82,6 @@ class DroppedDetach(Rule):
             yield self.finding(
                 event,
                 f"`{event.call}` returns a new tensor, which is discarded; `{event.tensor}` is unchanged",
-                f"assign the result: `{event.tensor} = {event.call}`",
+                f"assign the result (`{event.tensor} = {event.call}`), or remove the statement",
                 fix=self.unsafe_fix("Assign the result", assigned(event.site)),
             )
