@@ -204,8 +204,8 @@ def _get_instance(m: Interpreter, s: State, obj: Ref, record: Instance, name: st
     fallback = in_class(s, record.cls, "__getattr__")
     if fallback is not None:
         return m.call(s, Bound(obj, fallback), [Const(name)], {}, site)
-    cls = s.get(record.cls, Class)
-    if record.open or (cls is not None and cls.open):
+    if record.open or isinstance(record.cls, Ref):
+        # What a class of the program does not set itself, its subclasses or users do.
         key = Symbol(("attr", obj, name))
         return [(s, s.memory.get(key, key))]
     return [(s, Method(obj, name))]

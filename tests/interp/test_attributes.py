@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.cases import check_agreement, check_right, each
+from tests.open_programs import told
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
@@ -118,6 +121,28 @@ patch(model, 3)
 (model(torch.ones(2, 4))["logits"] * torch.ones(2, 5)).sum().backward()
 """,
 }
+
+
+# What may be told of an attribute that the class does not set.
+CONDITIONS = ("self.profiles", "self.profiles is not None", "self.profiles.on", "self.profiles == 2")
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_an_attribute_that_others_set_is_anything(condition: str) -> None:
+    """Where it decides, both ways are followed: no class that is to be derived from is closed."""
+    program = f"""
+import torch
+class Trainer:
+    def loss(self, x, y):
+        if {condition}:
+            raise SystemExit
+        return self.criterion(self.model(x), y)
+    def train(self, x, y):
+        loss = self.loss(x, y)
+        loss.backward()
+        loss.backward()
+"""
+    assert [finding.code for finding in told(program)] == ["GL101"]
 
 
 @each(PROGRAMS)
