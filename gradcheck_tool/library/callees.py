@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Class, Dict, Instance, List
 from gradcheck_tool.domain.values import (
+    FALSE,
     GRAPH,
     TRUE,
     Const,
@@ -196,8 +197,9 @@ class SymbolModel(DtypeModel):
         if inherited is not None:
             return [(s, inherited)]
         is_tensors = name in TENSOR_ONLY or (obj.kind == GRAPH and _is_tensor_method(name))
-        # Modules have this, too; data and sums are none.
+        # Modules have this, too; data and sums are none, and have no gradient to turn off.
         is_value = _is_data(key[1]) or _is_computed(key[1]) or Symbol(("clone", key[1])) in s.memory
+        is_value = is_value and FALSE not in (*call.args, *call.kwargs.values())
         is_tensors = is_tensors or (name == "requires_grad_" and is_value)
         is_tensors = is_tensors or (name in _MOVES and _taken_for_tensor(s, key[1]) is not None)
         if name == "backward" and any(_may_have_graph(s, value) for value in call.args):

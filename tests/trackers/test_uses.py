@@ -139,6 +139,24 @@ for rows in torch.utils.data.DataLoader(torch.load("rows.pt")):
     )
 
 
+FROZEN = """
+import argparse
+import torch
+def main():
+    options = argparse.ArgumentParser().parse_args()
+    part = options.pipeline.part
+    part.requires_grad_({flag})
+    part.to(torch.float64)
+main()
+"""
+
+
+def test_what_is_frozen_is_a_module() -> None:
+    """It is moved in place; what is asked for gradients is data, which is not."""
+    assert told(FROZEN.format(flag="False")) == []
+    assert [finding.code for finding in told(FROZEN.format(flag="True"))] == ["GL509"]
+
+
 def test_an_old_name_rests_on_no_assumption_about_the_unit_around_it() -> None:
     program = """
 from torch import nn
