@@ -20,6 +20,7 @@ from gradcheck_tool import (
     Violation,
     facts,
     nodes,
+    places,
     when,
 )
 
@@ -51,6 +52,9 @@ class ParameterReads(Tracker):
         record = s.get(fact.object, Class)
         if record is None or record.mro[1:] != (LibraryObject("torch.nn.Module"),):
             return
+        # A module of a test may need some Parameter to be taken for one.
+        if places.is_of_tests(record.env.module):
+            return
         found = {name: s.get(value, Func) for name, value in record.attrs.items()}
         methods = {
             name: func.function.worked_out(FunctionBody) for name, func in found.items() if func is not None
@@ -69,7 +73,8 @@ class UnreadParameter(Rule):
     ## What it detects
 
     `self.name = nn.Parameter(...)` in the constructor of an `nn.Module`, where nothing in the
-    repository but the module's own initialisation mentions `name`.
+    repository but the module's own initialisation mentions `name`. Modules of tests, and Parameters that
+    the initialisation takes away again (`self.name = None`), are not reported.
 
     ## Why it is wrong
 
@@ -176,6 +181,7 @@ def _unread(methods: Mapping[str, FunctionBody], source: str) -> Iterator[tuple[
     later = [body for body in methods.values() if body not in initial]
     read = {name for body in later for name in _attributes(body)}
     read |= {name for body in initial for name in _shared(body)}
+    read |= {name for body in initial for name in _taken_away(body)}
     if read & _ALL or not _computes(methods["forward"]):
         return
     for name, node in _made(methods["__init__"]):
@@ -197,6 +203,14 @@ def _made(body: FunctionBody) -> Iterator[tuple[str, Any]]:
         frozen = isinstance(made, nodes.Call) and any(arg.name == "requires_grad" for arg in made.args)
         if named == "Parameter" and not frozen and body.params:
             yield i.name, i.node
+
+
+def _taken_away(body: FunctionBody) -> Iterator[str]:
+    """The attributes that a function sets to None or deletes: a Parameter of such a name is gone."""
+    for i in body.instrs:
+        made = body.maker(i.src) if isinstance(i, nodes.SetAttr) else None
+        if isinstance(i, nodes.DelAttr) or (isinstance(made, nodes.Const) and made.value is None):
+            yield i.name
 
 
 def _gives(method: FunctionBody) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.running import findings
+from tests.running import RULES, check_source, findings
 
 CELL = """
 import torch
@@ -37,6 +37,8 @@ METHODS = {
         "reset_parameters(self): self.head = Cell(map_all(self.weight), 2)",
         [],
     ),
+    "its initialisation takes it away": ("x + 1", "reset(self): self.weight = None", []),
+    "its initialisation deletes it": ("x + 1", "reset(self): del self.weight", []),
     "its initialisation only": ("x + 1", "init_weights(self): nn.init.zeros_(self.weight)", ["GL325"]),
 }
 
@@ -54,3 +56,10 @@ def test_what_is_added_to_a_list_of_parameters_is_read_there() -> None:
         "        self.all = nn.ParameterList()\n        self.all.append(self.weight)\n        self.head",
     )
     assert findings(source) == []
+
+
+def test_a_module_of_a_test_may_need_some_parameter() -> None:
+    source = CELL.format(used="x + 1", method="extra_repr(self): pass")
+    test = source + "\ndef test_cell(): assert Cell()(1) == 2\n"
+    assert [finding.code for finding in check_source(source, "test_cell.py", RULES)] == ["GL325"]
+    assert check_source(test, "test_cell.py", RULES) == []
