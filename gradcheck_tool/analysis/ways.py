@@ -95,8 +95,10 @@ class Ways:
         self._ran[id(site.node)].append(dict(s.path_condition))
 
     def _on_path_ended(self, m: Interpreter, s: State, fact: PathEnded) -> None:
-        event = m.raised.get(fact.value.id) if isinstance(fact.value, Ref) else None
-        if event is not None and not fact.returns:
+        if not isinstance(fact.value, Ref) or fact.returns:
+            return
+        event = m.raised.get(fact.value.id)
+        if event is not None:
             outcomes = dict(s.path_condition)
             is_partial = s.is_partial or (m.budget.is_narrow and bool(outcomes))
             predicts = isinstance(event, _REFUSED_TO_TRAINING) and _is_told_to_predict(s, fact.value)

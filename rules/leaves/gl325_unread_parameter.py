@@ -208,9 +208,12 @@ def _made(body: FunctionBody) -> Iterator[tuple[str, Any]]:
 def _taken_away(body: FunctionBody) -> Iterator[str]:
     """The attributes that a function sets to None or deletes: a Parameter of such a name is gone."""
     for i in body.instrs:
-        made = body.maker(i.src) if isinstance(i, nodes.SetAttr) else None
-        if isinstance(i, nodes.DelAttr) or (isinstance(made, nodes.Const) and made.value is None):
+        if isinstance(i, nodes.DelAttr):
             yield i.name
+        elif isinstance(i, nodes.SetAttr):
+            made = body.maker(i.src)
+            if isinstance(made, nodes.Const) and made.value is None:
+                yield i.name
 
 
 def _gives(method: FunctionBody) -> bool:
