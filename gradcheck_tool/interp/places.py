@@ -46,6 +46,16 @@ class Places:
         function, loop = found
         return any(loop.blocks < other.blocks for other in function.loops.values())  # type: ignore[union-attr]
 
+    def counts_rounds(self, site: Site) -> bool:
+        """Does a loop, in its function, around a place go on for a number of rounds, not for so much data?"""
+        found = self._table(site).get(id(site.node))
+        if found is None or found[1] is None:
+            return False
+        function, loop = found
+        around = [other for other in function.loops.values() if loop.blocks <= other.blocks]  # type: ignore[union-attr]
+        iterated = [getattr(other.node, "iter", None) for other in around]
+        return any(node is None or "range(" in site.module.spans.text(node) for node in iterated)
+
     def _table(self, site: Site) -> dict[int, tuple[ir.Function, ir.Loop | None]]:
         """The places of a module, of which more functions may be lowered while it is executed."""
         module = site.module

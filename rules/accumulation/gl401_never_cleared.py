@@ -92,6 +92,8 @@ class Windows(Tracker):
             self._applied_by_hand(twice[0], fact.site)
             return
         where, owner = twice[-1].backward_site, fact.name
+        if _may_run_once(m.places, where):
+            return
         steps = (
             StoryStep(twice[0].step_site, f"`{fact.text}` applies the gradients here", "applied"),
             StoryStep(where, "this backward adds to them, because nothing has cleared them", "backward"),
@@ -174,7 +176,8 @@ class NeverCleared(Rule):
     (`optimizer.zero_grad()`, `model.zero_grad()`, `p.grad = None`, `p.grad.zero_()`, a helper, base
     class or framework that does it). Where in the iteration they are cleared does not matter, and
     several backward calls before one step (gradient accumulation) are fine. An update by hand, and a
-    total to which the gradient of an input is added, count as steps.
+    total to which the gradient of an input is added, count as steps. A test's loop over data may have
+    one batch, and counts as run once.
 
     ## Why it is wrong
 
@@ -297,6 +300,12 @@ def _is_out_of_sight(func: Value) -> bool:
 def _is_empty(method: Func | None) -> bool:
     """Has a method no code?"""
     return method is not None and not any(block.instrs for block in method.function.blocks.values())
+
+
+def _may_run_once(around: places.Places, where: Site) -> bool:
+    """Is it in a test, in a loop over data? There is often one batch of it."""
+    in_loop = around.loop_of(where) is not None and places.is_of_tests(where.module)
+    return in_loop and not around.counts_rounds(where)
 
 
 def _both_count(around: places.Places, clear: Site, step: Site) -> bool:

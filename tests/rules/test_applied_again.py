@@ -6,7 +6,7 @@ import pytest
 
 from tests.cases import HEAD, TRAINING, Mistake, check_agreement, check_correction, check_mistake, each
 from tests.open_programs import told
-from tests.running import Analysis, events
+from tests.running import RULES, Analysis, check_source, events
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
@@ -225,3 +225,28 @@ def test_functions_that_look_at_a_module_are_expected_to_clear_nothing(
     found = told(HEAD + LOOKED_AT.format(calls=calls, then=then))
     assert [finding.code for finding in found] == expected
     assert all(any("clears no gradients" in text for text in finding.assumes) for finding in found)
+
+
+IN_TEST = """
+import torch
+def test_training(loader):
+    net = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    {head}
+        net(x).sum().backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("filename", "head", "expected"),
+    [
+        ("test_net.py", "for x in loader:", []),
+        ("test_net.py", "for x in [torch.ones(1, 2)] * 3:", []),
+        ("test_net.py", "for x in (torch.ones(1, 2) for _ in range(3)):", ["GL401"]),
+        ("net.py", "for x in loader:", ["GL401"]),
+    ],
+)
+def test_a_loop_over_the_data_of_a_test_may_run_once(filename: str, head: str, expected: list[str]) -> None:
+    found = check_source(IN_TEST.format(head=head), filename, RULES)
+    assert [finding.code for finding in found] == expected
