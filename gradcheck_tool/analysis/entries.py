@@ -256,7 +256,10 @@ def _train(
     if id(func.function) in m.program.entered and not again:
         return
     before, name = m.program.assumes, func.function.name
-    state = _filled(m, _provided(m, base, receiver, life, name), receiver, life, name)
+    state = _provided(m, base, receiver, life, name)
+    is_stand_in = STAND_IN in state[receiver].attrs
+    fillers = life.fillers(name, empty_containers(state, receiver)) if is_stand_in else []
+    state = _filled(m, state, receiver, fillers)
     with Passes(m) as passes:
         ends = _run_function(m, state, ref, func, receiver, again=True)
     # What pytest and unittest run, they run on an object of its own.
@@ -270,7 +273,8 @@ def _train(
         states = [end.state for end in ends[:most]]
         ends = []
         for state in states:
-            between_calls(state, receiver, life.loose(name), keep_gradients=keep)
+            between_calls(state, receiver, life.loose(name, fillers), keep_gradients=keep)
+            state = _filled(m, state, receiver, fillers)
             m.program.kept = graphs_kept(state, receiver)
             ends += _run_function(m, state, ref, func, receiver, again=True)
     m.program.assumes, m.program.kept = before, ()
@@ -306,11 +310,9 @@ def _provided(m: Interpreter, base: State, receiver: Ref, life: ObjectLife, name
     return base
 
 
-def _filled(m: Interpreter, base: State, receiver: Ref, life: ObjectLife, name: str) -> State:
-    """The state in which another method has filled the containers of an object that a method trains with."""
-    if STAND_IN not in base[receiver].attrs or not life.differentiates(name):
-        return base
-    for other in life.fillers(name, empty_containers(base, receiver)):
+def _filled(m: Interpreter, base: State, receiver: Ref, fillers: list[str]) -> State:
+    """The state in which other methods have filled the containers of an object that a method trains with."""
+    for other in fillers:
         base, called = _after(m, base, receiver, other)
         if called:
             m.program.assume(f"`{called}` is called before on the same object")

@@ -47,13 +47,15 @@ _CLEARS = re.compile(r"(?:zero|clear|reset)_*grad|^grad$", re.IGNORECASE)
 class Touched:
     """The attributes that code reads, binds, and binds or changes, and those that it calls.
 
-    `fills` are those that hold, or whose parts hold, containers that it adds to. `clears` tells whether it
-    names anything that clears gradients, `differentiates` whether it calls `backward`.
+    `fills` are those that hold, or whose parts hold, containers that it adds to, `takes` those that it binds
+    or changes otherwise. `clears` tells whether it names anything that clears gradients, `differentiates`
+    whether it calls `backward`.
     """
 
     reads: set[str] = field(default_factory=set)
     binds: set[str] = field(default_factory=set)
     fills: set[str] = field(default_factory=set)
+    takes: set[str] = field(default_factory=set)
     writes: set[str] = field(default_factory=set)
     calls: set[str] = field(default_factory=set)
     clears: bool = False
@@ -65,6 +67,7 @@ class Touched:
         self.reads |= other.reads
         self.binds |= other.binds
         self.fills |= other.fills
+        self.takes |= other.takes
         self.writes |= other.writes
         self.calls |= other.calls
         self.clears = self.clears or other.clears
@@ -72,7 +75,9 @@ class Touched:
 
     def follow(self, function: ir.Function, *, own: bool) -> Touched:
         """Read the code of a function, with what is inside of it where that is its `own` object."""
-        first = function.params[0].name if function.params else ""
+        # A function that no class has works on the objects of others only.
+        is_free = not own and "." not in function.qualname
+        first = function.params[0].name if function.params and not is_free else ""
         for code in function.with_inner() if own else (function,):
             instrs = [i for block in code.blocks.values() for i in block.instrs]
             receivers = {i.dst for i in instrs if isinstance(i, ir.LoadName) and i.name == first}
@@ -86,6 +91,7 @@ class Touched:
                 elif isinstance(i, ir.SetAttr) and (i.obj in receivers) is own:
                     self.binds.add(i.name)
             self.writes |= self.binds
+            self.takes |= self.binds
             for i in instrs:
                 self._change(i, held)
             self._fill(instrs, held)
@@ -107,8 +113,10 @@ class Touched:
         elif isinstance(i, ir.GetAttr) and i.obj in held:
             if i.name in _CHANGES or i.name == "data" or re.fullmatch(r"[a-z]\w*_", i.name):
                 self.writes.add(held[i.obj])
+                self.takes |= {held[i.obj]} if i.name not in _FILLS else set()
         elif isinstance(i, (ir.SetItem, ir.DelItem)) and i.obj in held:
             self.writes.add(held[i.obj])
+            self.takes.add(held[i.obj])
 
 
 def _own(function: ir.Function) -> Touched:
@@ -188,7 +196,9 @@ class ObjectLife:
         return any(self._methods[each].differentiates for each in self.reach(name))
 
     def fillers(self, name: str, empty: set[str]) -> list[str]:
-        """The methods that add to what a method reads and what is empty as yet."""
+        """The methods that add to what a method that trains reads and what is empty as yet."""
+        if not self.differentiates(name):
+            return []
         mine = self.reach(name)
         wanted = {attribute for each in mine for attribute in self._methods[each].reads} & empty
         wanted -= {attribute for each in mine for attribute in self._methods[each].fills}
@@ -205,11 +215,19 @@ class ObjectLife:
         others = [touched for other, touched in self._methods.items() if other not in mine]
         return not self._is_open and not any(each.clears for each in (self._others, *others))
 
-    def loose(self, name: str) -> set[str]:
-        """The attributes that other code may change between two calls of a method."""
+    def loose(self, name: str, filled: Iterable[str]) -> set[str]:
+        """The attributes that other code may change between two calls of a method.
+
+        What nothing but the methods that have `filled` it adds to stays: they run in between.
+        """
         mine = self.reach(name)
         others = [other for other in self._methods if other not in mine and _CONSTRUCTS.match(other) is None]
-        return self._writes(others) | self._elsewhere.writes
+        loose = self._writes(others) | self._elsewhere.writes
+        if self._is_open:
+            return loose
+        grown = {attribute for other in filled for attribute in self._methods[other].fills}
+        takers = (*(self._methods[other] for other in (*others, *mine)), self._elsewhere)
+        return loose - grown.difference(*(taker.takes for taker in takers))
 
 
 class Passes:

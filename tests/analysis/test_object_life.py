@@ -7,6 +7,47 @@ import pytest
 from tests.cases import each
 from tests.open_programs import HEAD, Open, check_open, check_quiet, told
 
+# What clears what a method collects, and where.
+COLLECTING = (
+    HEAD
+    + """
+class Agent:
+    def __init__(self, policy, optimizer):
+        self.policy = policy
+        self.optimizer = optimizer
+        self.values = []
+
+    def act(self, state):
+        value = self.policy(state)
+        self.values.append(value)
+        return value.item()
+
+    def update(self, returns):
+        loss = (returns - torch.stack(self.values)).pow(2).mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+{end}
+"""
+)
+CLEARINGS = {
+    "nothing": ("", ["GL102"]),
+    "the method that trains": ("        self.values.clear()", []),
+    "it, by a new list": ("        self.values = []", []),
+    "it, by a statement": ("        del self.values[:]", []),
+    "another method": ("    def reset(self):\n        self.values = []", []),
+    "code that has the object": ("def play(agent):\n    agent.values.clear()", []),
+    "code that only looks": ("def show(agent):\n    print(len(agent.values))", ["GL102"]),
+}
+
+
+@pytest.mark.parametrize(("end", "expected"), CLEARINGS.values(), ids=CLEARINGS)
+def test_what_a_method_collects_grows_between_two_updates_unless_something_clears_it(
+    end: str, expected: list[str]
+) -> None:
+    assert [finding.code for finding in told(COLLECTING.format(end=end))] == expected
+
+
 OPEN = {
     "what one method collects another differentiates in several passes": Open(
         HEAD
