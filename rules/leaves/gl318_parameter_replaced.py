@@ -92,7 +92,8 @@ class Replaced(Tracker):
 
     def _replace(self, s: State, old: Value, new: Value, site: Site) -> None:
         """What was `old` is `new`: do optimizers still have the old one?"""
-        before = set(_trainable(s, old))
+        # What has been frozen since the optimizer was made is replaced, too: so is a head for another task.
+        before = set(_parameters(s, old))
         if not before or old == new or not _trainable(s, new):
             return
         for ref, held in known_optimizers(s):
@@ -179,6 +180,16 @@ def _trainable(s: State, value: Value) -> list[Ref]:
     if tensor is not None and tensor.leaf and tensor.requires_grad:
         return [value]  # type: ignore[list-item]
     return module_tree.parameters_in(s, value)
+
+
+def _parameters(s: State, value: Value) -> list[Ref]:
+    """The same, and those that are frozen."""
+    tensor, record = s.get(value, Tensor), s.get(value, Instance)
+    if tensor is not None and tensor.is_param:
+        return [value]  # type: ignore[list-item]
+    if record is None or not module_tree.is_module(s, record):
+        return _trainable(s, value)
+    return [parameter for _, parameter in module_tree.named_parameters(s, value)[0]]  # type: ignore[arg-type]
 
 
 def _is_trained(tensor: Tensor) -> bool:

@@ -42,6 +42,24 @@ symptom = torch.equal(start, net.place)
         "SGD(weights,",
         "SGD([*weights, net.place],",
     ),
+    "a head is replaced after the optimizer was made and the network was frozen": Mistake(
+        HEAD
+        + """
+net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for parameter in net.parameters():
+    parameter.requires_grad = False
+net[1] = nn.Linear(2, 3)  # <- GL318 ParameterReplaced
+start = net[1].weight.detach().clone()
+for _ in range(3):
+    optimizer.zero_grad()
+    net(torch.ones(4, 2)).pow(2).sum().backward()
+    optimizer.step()
+symptom = torch.equal(start, net[1].weight)
+""",
+        "net[1] = nn.Linear(2, 3)",
+        "net[1] = nn.Linear(2, 3)\noptimizer = torch.optim.SGD(net[1].parameters(), lr=0.1)",
+    ),
     "a layer that is replaced after the optimizer was made": Mistake(
         HEAD
         + """
@@ -135,9 +153,15 @@ def main(args, data):
 
 def test_a_layer_of_an_unknown_model_is_replaced_after_its_optimizer_was_made() -> None:
     assert [(finding.code, finding.location.start.row) for finding in told(OPEN)] == [("GL318", 9)]
+
     made = "    optimizer = torch.optim.Adam(model.parameters(), lr=args.lr)\n"
     assert told(OPEN.replace(made, "").replace("    for x", f"{made}    for x")) == []
     assert told(OPEN.replace("nn.Linear(model.fc.in_features, args.classes)", "nn.Identity()")) == []
+
+
+def test_a_head_of_an_unknown_model_is_replaced_after_the_model_was_frozen() -> None:
+    frozen = OPEN.replace("model.fc =", "model.requires_grad_(False)\n    model.fc =")
+    assert [finding.code for finding in told(frozen)] == ["GL318"]
 
 
 UNUSED = """
