@@ -171,7 +171,8 @@ class RetainedGraphs(Tracker):
             return
         key = id(site.node)
         self.owner[tensor.grad_fn.id] = (key, fresh())
-        if in_module(s):
+        # What is older than the container is kept by something else, and no longer by this.
+        if in_module(s) or tensor.grad_fn.id < added.container.id:
             return
         first = self.first.get(s, (key, added.container.id)) or tensor.grad_fn
         self.first.set(s, (key, added.container.id), first)

@@ -56,6 +56,9 @@ class SpentGraphs(Tracker):
         name = self.text(fact.site, added.container_node)
         is_seen = not s.after_body or is_local(s, name.partition("[")[0])
         for value in _elements(s, added.container) if key not in self.events else ():
+            # What is older than the container is kept by something else, and no longer by this.
+            if isinstance(value, Ref) and value.id < added.container.id:
+                continue
             if self.place.get(s, value) == key and self._is_spent(s, value, added.value, is_seen):
                 self.events[key] = GraphKept(
                     site=fact.site,
@@ -98,6 +101,12 @@ def is_spent(s: State, start: Ref) -> bool:
     """Is there a part of a graph that cannot be differentiated any more?"""
     nodes = [s[Ref(number)] for number in behind(s, start)]
     return any((node.freed and node.frees) or _is_changed(s, node) for node in nodes)
+
+
+def is_freed(s: State, start: Ref) -> bool:
+    """Has a pass freed a part of a graph?"""
+    nodes = [s[Ref(number)] for number in behind(s, start)]
+    return any(node.freed and node.frees for node in nodes)
 
 
 def _is_changed(s: State, node: Node) -> bool:

@@ -14,7 +14,7 @@ from gradcheck_tool.interp.places import is_of_tests
 from gradcheck_tool.trackers.collecting import owner_of_item
 from gradcheck_tool.trackers.events import GraphKept
 from gradcheck_tool.trackers.notes import RunNote
-from gradcheck_tool.trackers.spent_graphs import behind, is_spent
+from gradcheck_tool.trackers.spent_graphs import behind, is_freed
 from gradcheck_tool.trackers.tracker import Tracker
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class SpentWrites(Tracker):
                     self._keep(fact.site, str(s[old].name), str(s[new].name))
 
     def _piles_up(self, s: State, old: Value | None, new: Value | None, site: Site) -> bool:
-        """Has this place made the graph of the one, which is spent, and is the other's one more?"""
+        """Has this place made the graph of the one, which a pass has freed, and is the other's one more?"""
         kept, added = s.get(old, Tensor), s.get(new, Tensor)
         if kept is None or added is None or s.grad is not True or is_of_tests(site.module):
             return False
@@ -61,7 +61,7 @@ class SpentWrites(Tracker):
         is_from_here = node is not None and node.site is not None and node.site.node is site.node
         return (
             is_from_here
-            and is_spent(s, kept.grad_fn)
+            and is_freed(s, kept.grad_fn)
             and not behind(s, added.grad_fn) <= behind(s, kept.grad_fn)
         )
 

@@ -153,3 +153,31 @@ def train(model, optimizer, loader):
 """
     )
     assert told(source) == []
+
+
+REDUCED = """
+def reduced(losses):
+    with torch.no_grad():
+        values = []
+        for name in sorted(losses):
+            values.append(losses[name])
+        return torch.stack(values) / 2
+
+def train(loader, generator, critic, optimizer, other):
+    losses = {}
+    for real in loader:
+        losses["critic"] = F.softplus(critic(real)).mean()
+        critic.zero_grad()
+        losses["critic"].backward()
+        other.step()
+        losses["generator"] = critic(generator(real)).mean()
+        generator.zero_grad()
+        losses["generator"].backward()
+        optimizer.step()
+        print(reduced(losses))
+"""
+
+
+def test_what_is_older_than_a_list_is_not_kept_by_it() -> None:
+    """A list that a function makes of the losses of one iteration keeps none of them for the next one."""
+    assert told(START + REDUCED) == []

@@ -71,3 +71,27 @@ def test_rows_without_graphs_are_not(keep: str) -> None:
 @pytest.mark.parametrize("program", [OUTPUTS, ROWS])
 def test_rows_that_are_differentiated_together_are_not(program: str) -> None:
     assert told(HEAD + program) == []
+
+
+GROWN = """
+class Grown(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Linear(4, 4)
+
+    def forward(self, x):
+        links, out = torch.eye(4), torch.zeros(4, 4)
+        for i in range(1, 4):
+            x = links @ self.conv(x)
+            {write}
+            out[i] = x[i].tanh()
+        return out
+"""
+
+
+@pytest.mark.parametrize(
+    ("write", "expected"), [("links = links + x", []), ("links[i] = x[i].exp()", ["GL201"])]
+)
+def test_a_graph_of_which_something_is_changed_is_another_mistake(write: str, expected: list[str]) -> None:
+    """What the same call writes piles nothing up: its result is differentiated as a whole, or raises."""
+    assert [finding.code for finding in told(HEAD + GROWN.format(write=write))] == expected
