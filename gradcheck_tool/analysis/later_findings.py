@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.domain.events import EngineError, PythonError
+from gradcheck_tool.domain.events import EngineError, PythonError, SavedTensorModified
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -18,16 +18,27 @@ def errors(events: Iterable[Event]) -> list[Site]:
     return [event.site for event in events if isinstance(event, (EngineError, PythonError))]
 
 
-def is_news(finding: Finding, found: Sequence[Finding], mended: Collection[Location]) -> bool:
+def staying(events: Iterable[Event]) -> set[int]:
+    """The passes that raise because of a write elsewhere: once that is mended, they run as they stand."""
+    return {id(event.site.node) for event in events if isinstance(event, SavedTensorModified)}
+
+
+def is_news(
+    finding: Finding, found: Sequence[Finding], mended: Collection[Location], stays: Collection[Location]
+) -> bool:
     """Is a finding a mistake of its own?
 
-    It is none where its story comes by a statement that was taken for mended, where the same rule has told a
-    part of its story before, and where it is a part of what led to another finding.
+    It is none where its story comes by a statement that was taken for mended and that does not stay as it is,
+    where the same rule has told a part of its story before, and where it is a part of what led to another one.
     """
     story = {step.location for step in finding.trace}
-    if finding.location in mended or not story.isdisjoint(mended):
+    changed = set(mended).difference(stays)
+    if finding.location in changed or not story.isdisjoint(changed):
         return False
-    return not any(_is_part(finding, story, other) for other in found)
+    same = finding.location in stays
+    return not any(
+        _is_part(finding, story, other) for other in found if not same or other.code == finding.code
+    )
 
 
 def _is_part(finding: Finding, story: set[Location], other: Finding) -> bool:

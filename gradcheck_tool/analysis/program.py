@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.analysis.call_stack import with_room
 from gradcheck_tool.analysis.import_context import ImportContext
-from gradcheck_tool.analysis.later_findings import errors, is_news
+from gradcheck_tool.analysis.later_findings import errors, is_news, staying
 from gradcheck_tool.findings import Finding
 from gradcheck_tool.rulebook.stories import numbered
 
@@ -134,15 +134,18 @@ def _with_later(
 ) -> list[Finding]:
     """The findings, and those that show up once the errors that end the run are mended."""
     mended: dict[int, Location] = {}
+    stays: set[int] = set()
     for _ in range(MOST_MENDINGS):
         raising = [site for site in errors(events) if id(site.node) not in mended]
         if not raising:
             break
         mended.update((id(site.node), _locate(site)) for site in raising)
+        stays |= staying(events)
+        places = [place for node, place in mended.items() if node in stays]
         plan = replace(step.plan, mended=frozenset(mended))
         events = program.execute(replace(step, plan=plan), ruleset, is_again=True)
         for finding in ruleset.evaluate(events, _locate):
-            if is_news(finding, found, mended.values()):
+            if is_news(finding, found, mended.values(), places):
                 found.append(finding)
     return sorted(found, key=Finding.sort_key)
 

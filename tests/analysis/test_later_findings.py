@@ -107,6 +107,27 @@ def test_a_graph_that_is_carried_over_is_told_after_a_gradient_that_is_none() ->
     assert happened(source + "    moved.retain_grad()\n")[0] == start
 
 
+SUMMED = """
+def train(net, data, optimizer):
+    for x in data:
+        y = net(x).exp()
+        y += 1
+        y.sum().backward()
+        optimizer.step()
+net = nn.Linear(2, 1)
+train(net, torch.rand(2, 3, 2), torch.optim.SGD(net.parameters(), lr=0.1))
+"""
+
+
+def test_gradients_that_are_never_cleared_are_told_beside_a_pass_that_raises() -> None:
+    """The write is mended elsewhere: the pass stays where it is, and adds to the gradients."""
+    source = HEAD + SUMMED
+    start = source[: source.index("        y.sum()")].count("\n") + 1
+    assert findings(source) == [(start, "GL201"), (start, "GL401")]
+    assert happened(source)[0] == start
+    assert findings(source.replace("y += 1", "y = y + 1")) == [(start, "GL401")]
+
+
 ONE = {
     "the same graph three times": """
 loss = torch.rand(3, requires_grad=True).exp().sum()
