@@ -28,8 +28,8 @@ def is_news(
 ) -> bool:
     """Is a finding a mistake of its own?
 
-    It is none where its story comes by a statement that was taken for mended and that does not stay as it is,
-    where the same rule has told a part of its story before, and where it is a part of what led to another one.
+    It is none where its story comes by a statement that is taken for mended and does not stay as it is, where
+    the same rule has told a part of its story before, and where it is a part of what led to another one.
     """
     story = {step.location for step in finding.trace}
     changed = set(mended).difference(stays)
