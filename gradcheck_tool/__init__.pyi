@@ -3,6 +3,7 @@
 from gradcheck_tool import gradcheck as gradcheck
 from gradcheck_tool import when as when
 from gradcheck_tool.analysis.program import check_source as check_source
+from gradcheck_tool.config import ConfigError as ConfigError
 from gradcheck_tool.domain.events import EngineError as EngineError
 from gradcheck_tool.domain.events import Event as Event
 from gradcheck_tool.domain.events import FreedGraph as FreedGraph
@@ -64,6 +65,8 @@ from gradcheck_tool.interp.api import Interpreter as Interpreter
 from gradcheck_tool.interp.attributes import function_of as function_of
 from gradcheck_tool.interp.attributes import in_class as in_class
 from gradcheck_tool.interp.havoc import reachable as reachable
+from gradcheck_tool.ipython.extension import load_ipython_extension as load_ipython_extension
+from gradcheck_tool.ipython.extension import unload_ipython_extension as unload_ipython_extension
 from gradcheck_tool.ir import nodes as nodes
 from gradcheck_tool.library.torch import module_tree as module_tree
 from gradcheck_tool.library.torch.distributed import in_no_sync as in_no_sync
@@ -96,6 +99,8 @@ from gradcheck_tool.rulebook.ruleset import RuleSet as RuleSet
 from gradcheck_tool.rulebook.ruleset import Violation as Violation
 from gradcheck_tool.rulebook.ruleset import by_site as by_site
 from gradcheck_tool.sanitizer.watch import watch as watch
+from gradcheck_tool.session.api import CheckError as CheckError
+from gradcheck_tool.session.api import check as check
 from gradcheck_tool.trackers.events import DistributedMisuse as DistributedMisuse
 from gradcheck_tool.trackers.events import DroppedResult as DroppedResult
 from gradcheck_tool.trackers.events import FunctionDefect as FunctionDefect

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # `%%name` cells whose body is still Python, run by this kernel.
 _PYTHON_CELLS = frozenset(
-    {"capture", "debug", "ipytest", "prun", "pypy", "python", "python3", "time", "timeit"}
+    {"capture", "debug", "gradlint", "ipytest", "prun", "pypy", "python", "python3", "time", "timeit"}
 )
 
 _CELL_MAGIC = re.compile(r"\s*%%\s*(\w+)")
