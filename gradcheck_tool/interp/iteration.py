@@ -62,7 +62,7 @@ def _elements(s: State, value: Value) -> tuple[list[Value], bool]:
         rest, is_open = elements(s, record.parts[0])
         return rest[record.position :], is_open
     if isinstance(record, Iter) and record.kind in ("range", "range_iterator"):
-        known = _range(record)
+        known = known_range(record)
         if known is not None and len(known) <= KNOWN_LENGTH:
             return [Const(n) for n in known[record.position :]], False
     if isinstance(record, Instance):
@@ -111,7 +111,7 @@ def _iterate_instance(m: Interpreter, s: State, value: Ref, record: Instance, si
     return [(s, s.new(Iter("unknown", (value,))))]
 
 
-def _range(record: Iter) -> range | None:
+def known_range(record: Iter) -> range | None:
     """The numbers of a `range`; None where they are not known, or too many for `len` to tell."""
     numbers = [p.value for p in record.parts if isinstance(p, Const) and isinstance(p.value, int)]
     if not numbers or len(numbers) != len(record.parts) or (len(numbers) == 3 and numbers[2] == 0):
@@ -166,7 +166,7 @@ def _has_tensor(s: State, value: Value) -> bool:
 
 
 def _advance_range(m: Interpreter, s: State, ref: Ref, record: Iter, site: Any) -> Outcomes:
-    known = _range(record)
+    known = known_range(record)
     position = record.position
     if known is not None and len(known) <= RANGE_LENGTH:
         if position >= len(known):
@@ -240,7 +240,7 @@ def _advance_some(m: Interpreter, s: State, ref: Ref, record: Iter, site: Any) -
 
 def _advance_enumerate(m: Interpreter, s: State, ref: Ref, record: Iter, site: Any) -> Outcomes:
     inner, start = record.parts
-    out: Outcomes = []
+    out: Outcomes = _one_more_counted(s, ref, inner, start)
     for state, value in advance(m, s, inner, site):
         if state.exc is not None or value is STOP:
             out.append((state, value))
@@ -248,35 +248,15 @@ def _advance_enumerate(m: Interpreter, s: State, ref: Ref, record: Iter, site: A
         position = state[ref].position
         mine = state.edit(ref)
         mine.position = min(position + 1, LATER)
-        if _is_listed(state, inner):
+        if is_listed(state, inner):
             mine.position = position + 1
-        if isinstance(start, Const) and (position < LATER or _is_listed(state, inner)):
+        if isinstance(start, Const) and (position < LATER or is_listed(state, inner)):
             number: Value = Const(start.value + position)
         else:
             number = counting.later(record.last) if isinstance(start, Const) else unknown("int")
         mine.last = number
         out.append((state, Tup((number, value))))
     return out
-
-
-def is_bounded(s: State, iterator: Value) -> bool:
-    """Will the iterator end after a small number of elements that are all known?
-
-    An open list of several is taken to end after those.
-    """
-    record = s.get(iterator, Iter)
-    if record is None:
-        return False
-    if record.kind == "items" and len(elements(s, record.parts[0])[0]) >= SEVERAL:
-        return True
-    if record.kind in ("range", "range_iterator"):
-        known = _range(record)
-        return known is not None and len(known) <= RANGE_LENGTH
-    if record.kind == "enumerate":
-        return is_bounded(s, record.parts[0])
-    if record.kind in ("zip", "map"):
-        return any(is_bounded(s, part) for part in record.parts)
-    return _is_listed(s, iterator)
 
 
 def may_go_on(s: State, iterator: Value) -> bool:
@@ -289,7 +269,7 @@ def may_go_on(s: State, iterator: Value) -> bool:
     if record.kind == "items":
         return elements(s, record.parts[0])[1]
     if record.kind in ("range", "range_iterator"):
-        return _range(record) is None
+        return known_range(record) is None
     if record.kind in ("enumerate", "map"):
         return may_go_on(s, record.parts[0])
     if record.kind == "zip":
@@ -297,15 +277,26 @@ def may_go_on(s: State, iterator: Value) -> bool:
     return record.kind == "unknown"
 
 
-def is_near(counter: Value, limit: Value) -> bool:
-    """Are these two known numbers a few iterations apart?"""
-    numbers = [side.value for side in (counter, limit) if isinstance(side, Const)]
-    if len(numbers) < 2 or not all(isinstance(number, (int, float)) for number in numbers):
-        return False
-    return bool(abs(numbers[0] - numbers[1]) <= RANGE_LENGTH)
+def _one_more_counted(s: State, ref: Ref, inner: Value, start: Value) -> Outcomes:
+    """One more element of an open list that may well end here: what counts may wait for a later number."""
+    over = s.get(inner, Iter)
+    if over is None or over.kind != "items" or not isinstance(start, Const):
+        return []
+    items, is_open = elements(s, over.parts[0])
+    beyond = over.position - len(items)
+    if not is_open or len(items) < SEVERAL or not 0 <= beyond < counting.SHORT_CYCLE:
+        return []
+    if _stands_for_all(s, items):
+        return []
+    more = s.fork()
+    more.edit(inner).position += 1  # type: ignore[arg-type]
+    mine = more.edit(ref)
+    mine.last = counting.later(mine.last)
+    mine.position = LATER
+    return [(more, Tup((mine.last, _another(items[-1]))))]
 
 
-def _is_listed(s: State, iterator: Value) -> bool:
+def is_listed(s: State, iterator: Value) -> bool:
     record = s.get(iterator, Iter)
     return record is not None and record.kind in ("items", "drained") and not elements(s, record.parts[0])[1]
 
@@ -314,12 +305,12 @@ def _advance_zip(m: Interpreter, s: State, ref: Ref, record: Iter, site: Any) ->
     """Element by element. A listed part decides the length: where one is listed, unknown ones continue."""
     rows: list[tuple[State, tuple[Value, ...]]] = [(s, ())]
     done: Outcomes = []
-    listed = any(_is_listed(s, part) for part in record.parts)
+    listed = any(is_listed(s, part) for part in record.parts)
     for part in record.parts:
         after: list[tuple[State, tuple[Value, ...]]] = []
         for state, values in rows:
             results = advance(m, state, part, site)
-            if listed and not _is_listed(state, part):
+            if listed and not is_listed(state, part):
                 going_on = [pair for pair in results if pair[1] is not STOP]
                 results = going_on or [(ended, unknown()) for ended, _ in results[:1]]
             for state2, value in results:

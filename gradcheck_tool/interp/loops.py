@@ -14,7 +14,14 @@ from gradcheck_tool.domain.join import contradict, equivalent, signature
 from gradcheck_tool.domain.records import Dict, Frame, Instance, Iter, List, Record
 from gradcheck_tool.domain.values import Const, Ref, Symbol, Value, unknown
 from gradcheck_tool.interp import counting
-from gradcheck_tool.interp.iteration import KNOWN_TENSORS, is_bounded, is_near
+from gradcheck_tool.interp.iteration import (
+    KNOWN_TENSORS,
+    RANGE_LENGTH,
+    SEVERAL,
+    elements,
+    is_listed,
+    known_range,
+)
 from gradcheck_tool.interp.rests import treat_alike
 from gradcheck_tool.ir import nodes as ir
 
@@ -183,6 +190,34 @@ def most_iterations(m: Interpreter, s: State, head: ir.Block) -> int:
     last = head.instrs[-1] if head.instrs else None
     counted = isinstance(last, ir.Compare) and is_near(m.get(s, last.left), m.get(s, last.right))
     return MAX_BOUNDED if counted else MAX_UNROLLED
+
+
+def is_bounded(s: State, iterator: Value) -> bool:
+    """Will the iterator end after a small number of elements that are all known?
+
+    An open list of several is taken to end after those.
+    """
+    record = s.get(iterator, Iter)
+    if record is None:
+        return False
+    if record.kind == "items" and len(elements(s, record.parts[0])[0]) >= SEVERAL:
+        return True
+    if record.kind in ("range", "range_iterator"):
+        known = known_range(record)
+        return known is not None and len(known) <= RANGE_LENGTH
+    if record.kind == "enumerate":
+        return is_bounded(s, record.parts[0])
+    if record.kind in ("zip", "map"):
+        return any(is_bounded(s, part) for part in record.parts)
+    return is_listed(s, iterator)
+
+
+def is_near(counter: Value, limit: Value) -> bool:
+    """Are these two known numbers a few iterations apart?"""
+    numbers = [side.value for side in (counter, limit) if isinstance(side, Const)]
+    if len(numbers) < 2 or not all(isinstance(number, (int, float)) for number in numbers):
+        return False
+    return bool(abs(numbers[0] - numbers[1]) <= RANGE_LENGTH)
 
 
 def entry_of(s: State, frame: Frame) -> dict[int, Record]:

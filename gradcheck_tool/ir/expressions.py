@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.ir import syntax
 from gradcheck_tool.ir.builder import FunctionBuilder, lowers
-from gradcheck_tool.ir.literals import number_value
+from gradcheck_tool.ir.literals import number_value, string_value
 from gradcheck_tool.ir.nodes import (
     ArgKind,
     Argument,
@@ -31,7 +31,7 @@ from gradcheck_tool.ir.nodes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 _CONSTANTS = {"None": None, "True": True, "False": False, "__debug__": True}
 
@@ -139,16 +139,49 @@ def lower_arguments(b: FunctionBuilder, args: Sequence[syntax.Arg]) -> list[Argu
     for arg in args:
         if arg.keyword is not None or arg.star == "**":
             named.append(arg)
+        elif arg.star:
+            lowered += _starred(b, arg, arg.value)
         else:
-            kind = ArgKind.STAR if arg.star else ArgKind.POSITIONAL
-            lowered.append(Argument(b.expr(arg.value), kind, None, arg))
+            lowered.append(Argument(b.expr(arg.value), ArgKind.POSITIONAL, None, arg))
+    keywords = {arg.keyword.value for arg in named if arg.keyword is not None}
     for arg in named:
-        value = b.expr(arg.value)
-        if arg.keyword is None:
-            lowered.append(Argument(value, ArgKind.DOUBLE_STAR, None, arg))
+        if arg.keyword is not None:
+            lowered.append(Argument(b.expr(arg.value), ArgKind.KEYWORD, arg.keyword.value, arg))
+            continue
+        given = _keywords_of(arg.value)
+        if given is not None and keywords.isdisjoint(given):
+            lowered += [Argument(b.expr(value), ArgKind.KEYWORD, key, arg) for key, value in given.items()]
+            keywords.update(given)
         else:
-            lowered.append(Argument(value, ArgKind.KEYWORD, arg.keyword.value, arg))
+            lowered.append(Argument(b.expr(arg.value), ArgKind.DOUBLE_STAR, None, arg))
     return lowered
+
+
+def _starred(b: FunctionBuilder, arg: syntax.Arg, value: syntax.CSTNode) -> Iterator[Argument]:
+    """`*value`: the items of a display are arguments each, as `f(*(a, b))` is `f(a, b)`."""
+    if not isinstance(value, (syntax.Tuple, syntax.List)):
+        yield Argument(b.expr(value), ArgKind.STAR, None, arg)
+        return
+    for element in value.elements:
+        if isinstance(element, syntax.StarredElement):
+            yield from _starred(b, arg, element.value)
+        else:
+            yield Argument(b.expr(element.value), ArgKind.POSITIONAL, None, arg)
+
+
+def _keywords_of(value: syntax.CSTNode) -> dict[str, syntax.BaseExpression] | None:
+    """The keywords that `**value` gives where that is a display of different texts: `**{"k": 1}` is `k=1`."""
+    if not isinstance(value, syntax.Dict):
+        return None
+    given: dict[str, syntax.BaseExpression] = {}
+    for element in value.elements:
+        if not isinstance(element, syntax.DictElement) or not isinstance(element.key, syntax.SimpleString):
+            return None
+        key = string_value(element.key)
+        if not isinstance(key, str) or key in given:
+            return None
+        given[key] = element.value
+    return given
 
 
 @lowers(syntax.BinaryOperation)

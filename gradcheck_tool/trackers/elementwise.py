@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from gradcheck_tool.domain.events import StoryStep
 from gradcheck_tool.interp.places import is_of_tests
 from gradcheck_tool.ir import nodes as ir
+from gradcheck_tool.ir.named_operators import with_operators
 from gradcheck_tool.library.torch import rows
 from gradcheck_tool.library.torch.rows import Unknown
 from gradcheck_tool.trackers.function_contracts import defect
@@ -265,7 +266,7 @@ def _run(body: FunctionBody, arguments: list[Any], smooth: bool) -> Any:
     at = body.function.entry
     for _ in range(len(body.function.blocks)):
         block = body.function.blocks[at]
-        for instr in block.instrs:
+        for instr in with_operators(block.instrs):
             _step(instr, names, regs, smooth)
         end = block.terminator
         if isinstance(end, ir.Return):

@@ -10,7 +10,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.domain.graph import Node, Tensor
+from gradcheck_tool.domain.graph import GraphCut, Node, Tensor
 from gradcheck_tool.domain.records import Dict, Instance
 from gradcheck_tool.domain.values import Method, Ref, Tup, Value, fresh
 from gradcheck_tool.engine.tensors import numel_is_one
@@ -24,8 +24,11 @@ from gradcheck_tool.trackers.spent_graphs import behind
 from gradcheck_tool.trackers.tracker import Tracker
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from gradcheck_tool.domain.events import Site
     from gradcheck_tool.domain.state import State
+    from gradcheck_tool.engine.backward import BackwardPass
     from gradcheck_tool.interp.api import Interpreter
     from gradcheck_tool.interp.facts import (
         AttributeWritten,
@@ -99,12 +102,15 @@ class RetainedGraphs(Tracker):
         self._keep(s, key, kept, fact.arguments.get("self"))
 
     def _operands(self, site: Site) -> tuple[str, str]:
-        """The texts of the target and of what is added: of `t += x`, or of `t + x`."""
+        """The texts of the target and of what is added: of `t += x`, `t + x`, `operator.add(t, x)`."""
         node = site.node
         if isinstance(node, syntax.AugAssign):
             return self.text(site, node.target), self.text(site, node.value)
         if isinstance(node, syntax.BinaryOperation):
             return self.text(site, _scaled(node.left)), self.text(site, node.right)
+        if isinstance(node, syntax.Call) and len(node.args) == 2:
+            target, value = node.args
+            return self.text(site, _scaled(target.value)), self.text(site, value.value)
         return "", ""
 
     def _keep(self, s: State, key: int, event: GraphKept, holder: Any) -> None:
@@ -198,6 +204,11 @@ class RetainedGraphs(Tracker):
         What has just been put into a container and is differentiated itself is not: nothing was taken out.
         """
         self.passes[id(fact.run.site.node)] = True
+        for cut in _cut_off(s, fact.run):
+            # What was to be differentiated is no number to show; that it was cut off is another mistake.
+            for source in cut.sources:
+                if isinstance(source, Ref):
+                    self._use(source)
         roots = [s[root].grad_fn for root in fact.run.roots]
         for ref in fact.run.ran:
             owner = self.owner.get(ref.id)
@@ -261,6 +272,15 @@ class RetainedGraphs(Tracker):
             is_kept = self.shared.get(key, True) and (self.passes or key not in self.stored)
             if key not in self.used and is_kept:
                 self.report(event)
+
+
+def _cut_off(s: State, run: BackwardPass) -> Iterator[GraphCut]:
+    """What the roots and the constant operands of a pass were cut off from."""
+    for root in run.roots:
+        yield from s[root].severed
+    for ref in run.ran:
+        for given in s[ref].constant_inputs:
+            yield from given.severed
 
 
 def _is_bounded(m: Interpreter, site: Site) -> bool:

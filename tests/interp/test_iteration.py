@@ -9,6 +9,26 @@ from tests.running import events
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
+    "what waits for a number is reached in a list that a loop has filled": """
+import torch
+w = torch.ones(2, requires_grad=True)
+batches = []
+for _ in range(8):
+    batches.append(torch.ones(2))
+loss = (w * w).sum()
+for step, batch in enumerate(batches):
+    if (step + 1) % 4 == 0:
+        loss.backward()  # raises
+""",
+    "each loss of a list that a loop has filled is another one": """
+import torch
+w = torch.ones(2, requires_grad=True)
+losses = []
+for _ in range(8):
+    losses.append((w * w).sum())
+for step, loss in enumerate(losses):
+    loss.backward()
+""",
     "a range that two loops go through": """
 import torch
 ws = [torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)]

@@ -12,6 +12,19 @@ from tests.running import RULES, events, findings
 
 # Right programs.
 RIGHT = {
+    "losses of one forward keep one graph": """
+import torch
+from torch import nn
+net, head = nn.Linear(2, 2), nn.Linear(2, 1)
+optimizer = torch.optim.SGD([*net.parameters(), *head.parameters()], lr=0.1)
+for x in torch.rand(3, 4, 2):
+    hidden, losses = net(x), []
+    for scale in (1, 2):
+        losses.append(head(hidden * scale).mean())
+    optimizer.zero_grad()
+    sum(losses).backward()
+    optimizer.step()
+""",
     "a sum that one caller shows and a module's caller back-propagates": """
 import torch
 from torch import nn
@@ -260,23 +273,19 @@ def test_losses_that_are_handed_out_are_for_the_caller_to_differentiate(
     assert findings(HANDED_OUT.format(keep=keep, end=f"print({result})")) == [(12, code)]
 
 
-def test_losses_of_one_forward_keep_one_graph() -> None:
+def test_losses_that_are_differentiated_as_numbers_were_not_kept_to_be_shown() -> None:
+    """The mistake is that their graphs are cut off, not that they are kept."""
     program = """
 import torch
-from torch import nn
-net, head = nn.Linear(2, 2), nn.Linear(2, 1)
-optimizer = torch.optim.SGD([*net.parameters(), *head.parameters()], lr=0.1)
+net = torch.nn.Linear(2, 1)
+losses = []
 for x in torch.rand(3, 4, 2):
-    hidden = net(x)
-    losses = []
-    for scale in (1, 2):
-        losses.append(head(hidden * scale).mean())
-    optimizer.zero_grad()
-    sum(losses).backward()
-    optimizer.step()
-    print([loss.item() for loss in losses])
+    losses.append(net(x).mean())
+loss = torch.tensor(losses).sum()
+{use}
 """
-    assert findings(program) == []
+    assert findings(program.format(use="loss.backward()")) == [(8, "GL501")]
+    assert findings(program.format(use="print(loss)")) == [(6, "GL602")]
 
 
 def test_losses_that_are_taken_out_of_a_list_again_are_used() -> None:

@@ -7,22 +7,13 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.domain.values import NONE, Method, Value, unknown
 from gradcheck_tool.interp import operators, subscripts
 from gradcheck_tool.interp.registry import Result, function, lib_name, method
+from gradcheck_tool.ir.named_operators import BINARY
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter
 
-_BINARY = {
-    "add": "+",
-    "sub": "-",
-    "mul": "*",
-    "truediv": "/",
-    "floordiv": "//",
-    "mod": "%",
-    "pow": "**",
-    "matmul": "@",
-}
-_INPLACE = {f"i{name}": op for name, op in _BINARY.items()}
+_INPLACE = {f"i{name}": op for name, op in BINARY.items()}
 
 
 def _called(call: Call) -> tuple[str, list[Value]]:
@@ -32,7 +23,7 @@ def _called(call: Call) -> tuple[str, list[Value]]:
     return lib_name(call.func).removeprefix("operator."), call.args
 
 
-@function(*(f"operator.{name}" for name in (*_BINARY, *_INPLACE)))
+@function(*(f"operator.{name}" for name in (*BINARY, *_INPLACE)))
 @method("tensor", *(f"__{name}__" for name in _INPLACE))
 def apply(m: Interpreter, s: State, call: Call) -> Result:
     name, operands = _called(call)
@@ -41,7 +32,7 @@ def apply(m: Interpreter, s: State, call: Call) -> Result:
     left, right = operands
     if name in _INPLACE:
         return operators.inplace(m, s, _INPLACE[name], left, right, call.site, call.text)
-    return operators.binary(m, s, _BINARY[name], left, right, call.site, call.text)
+    return operators.binary(m, s, BINARY[name], left, right, call.site, call.text)
 
 
 @function("operator.getitem", "operator.setitem", "operator.delitem")

@@ -16,6 +16,7 @@ from gradcheck_tool.domain.values import LibraryObject, Value
 from gradcheck_tool.interp.attributes import function_of, innermost
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.ir.dataflow import successors
+from gradcheck_tool.ir.named_operators import with_operators
 from gradcheck_tool.ir.operands import reads
 from gradcheck_tool.ir.wording import one_line
 
@@ -64,7 +65,7 @@ class FunctionBody:
         self.receiver = self.params[0] if self.params else ""
         self.variadic = any(p.kind is ir.ParamKind.VARARGS for p in function.params)
         blocks = _blocks(function)
-        self.instrs = [i for block in blocks for i in block.instrs]
+        self.instrs = [i for block in blocks for i in with_operators(block.instrs)]
         self.ends = [block.terminator for block in blocks if _only_way(block) is None]
         self.made: dict[int, ir.Instr] = {}
         self.stores: dict[str, list[ir.StoreName]] = {}
