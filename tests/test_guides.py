@@ -1,5 +1,6 @@
 """Every program and command of the guides runs, and prints what they show."""
 
+import json
 import os
 import re
 import shutil
@@ -9,6 +10,8 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
+
+from gradcheck_tool.toml_text import parse_toml
 
 ROOT = Path(__file__).parents[1]
 GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
@@ -48,7 +51,18 @@ def test_commands_print_what_the_guide_shows(folder, guide):
             for line in text.splitlines():
                 assert line in printed, printed
         else:
-            raise AssertionError(language)
+            check_settings(language, text)
+
+
+def check_settings(language, text):
+    """What is for an editor's settings: read here where Python can read it."""
+    if language == "json":
+        json.loads(text)
+    elif language == "toml":
+        parse_toml(text)
+    else:
+        assert language in ("lua", "elisp")
+        assert text.count("(") + text.count("{") == text.count(")") + text.count("}")
 
 
 def run(folder, line):

@@ -17,7 +17,19 @@ from gradcheck_tool.cli.console import note
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-COMMANDS = ("check", "gradcheck", "run", "record", "explain", "rule", "config", "trust", "clean", "version")
+COMMANDS = (
+    "check",
+    "gradcheck",
+    "run",
+    "record",
+    "explain",
+    "server",
+    "rule",
+    "config",
+    "trust",
+    "clean",
+    "version",
+)
 
 
 class LazyGroup(TyperGroup):

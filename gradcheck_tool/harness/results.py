@@ -9,7 +9,7 @@ import json
 import os
 import platform
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -69,7 +69,7 @@ class Results:
         write(self._cache, path, {"key": self._key(outcome.unit), "outcome": _pack(outcome)})
 
     def _path(self, unit: Unit) -> Path:
-        return self._cache / FOLDER / f"{digest(f'{unit.ref.filename}::{unit.name}'.encode())}.json"
+        return _entry(self._cache, unit.ref.filename, unit.name)
 
     def _key(self, unit: Unit) -> str:
         files = self._discovery.dependencies(Path(unit.ref.filename))
@@ -90,6 +90,37 @@ class Results:
             found = [] if Path(root).name == "site-packages" else sorted(_extensions(Path(root)))
             self._extensions[root] = digest("\n".join(found).encode())
         return self._extensions[root]
+
+
+@dataclass(frozen=True, slots=True)
+class LastResult:
+    """What the last run kept of a unit, whether or not something has changed since.
+
+    Attributes:
+        codes: of its findings, each once.
+        cause: why it was not checked, if it was not.
+        when: when that was, in seconds since the epoch.
+    """
+
+    codes: tuple[str, ...]
+    cause: str
+    when: float
+
+
+def last_result(cache: Path, filename: str, name: str) -> LastResult | None:
+    """The last result of the unit of this name of a file; None where there is none."""
+    path = _entry(cache, filename, name)
+    try:
+        when = path.stat().st_mtime
+        outcome = {} if why_foreign(cache) else read_entries(path)["outcome"]
+        found = [unpack_finding(finding).code for finding in outcome["findings"]]
+        return LastResult(tuple(dict.fromkeys(found)), str(outcome["cause"] or ""), when)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return None
+
+
+def _entry(cache: Path, filename: str, name: str) -> Path:
+    return cache / FOLDER / f"{digest(f'{filename}::{name}'.encode())}.json"
 
 
 # Settings that change how a run goes, not what it finds.
