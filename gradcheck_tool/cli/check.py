@@ -34,7 +34,7 @@ def check(
         list[Path] | None,
         typer.Argument(
             metavar="[PATHS]...",
-            help="Files and folders; `-` reads standard input. [default: .]",
+            help="Files and folders to check; `-` reads standard input. [default: .]",
             readable=False,
         ),
     ] = None,
@@ -44,69 +44,82 @@ def check(
             metavar="FORMAT[=FILE]",
             autocompletion=formats,
             envvar="GRADLINT_OUTPUT_FORMAT",
-            help=f"{', '.join(FORMATS)}; several can be made in one run. [default: full]",
+            help=f"{', '.join(FORMATS)}; may be given several times. [default: full]",
         ),
     ] = None,
     output_file: options.OutputFile = None,
-    fix: Annotated[bool, typer.Option("--fix", help="Make the safe fixes.")] = False,
+    fix: Annotated[bool, typer.Option("--fix", help="Apply safe fixes.")] = False,
     unsafe_fixes: Annotated[
-        bool, typer.Option("--unsafe-fixes", help="With --fix or --diff: the unsafe ones, too.")
+        bool,
+        typer.Option(
+            "--unsafe-fixes", help="Also apply fixes that may change results (with --fix or --diff)."
+        ),
     ] = False,
     diff: Annotated[
-        bool, typer.Option("--diff", help="Show what --fix would change, and change nothing.")
+        bool, typer.Option("--diff", help="Show what --fix would change, without changing files.")
     ] = False,
     fix_only: Annotated[
-        bool, typer.Option("--fix-only", help="Make the fixes, as with --fix, and report nothing else.")
+        bool, typer.Option("--fix-only", help="Apply fixes without reporting what is left; implies --fix.")
     ] = False,
     show_fixes: Annotated[
-        bool, typer.Option("--show-fixes", help="With --fix or --diff: list what is fixed.")
+        bool, typer.Option("--show-fixes", help="List the fixes (with --fix or --diff).")
     ] = False,
     fixable: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="CODES", autocompletion=selectors, help="Rules whose fixes are offered. [default: ALL]"
+            metavar="CODES", autocompletion=selectors, help="Rules whose fixes may be applied. [default: ALL]"
         ),
     ] = None,
     unfixable: Annotated[
         list[str] | None,
-        typer.Option(metavar="CODES", autocompletion=selectors, help="Rules whose fixes are not offered."),
+        typer.Option(
+            metavar="CODES", autocompletion=selectors, help="Rules whose fixes must not be applied."
+        ),
     ] = None,
     add_noqa: Annotated[
-        bool, typer.Option("--add-noqa", help="Suppress every finding by a comment in its statement.")
+        bool, typer.Option("--add-noqa", help="Add a suppression comment for every finding.")
     ] = False,
     reason: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="With --add-noqa: why, written into each comment.")
+        str | None,
+        typer.Option(metavar="TEXT", help="The reason to write into each comment (with --add-noqa)."),
     ] = None,
     comment_form: Annotated[
         CommentWord,
         typer.Option(
             "--comment-form",
             metavar="FORM",
-            help="With --add-noqa: gradlint (`# gradlint: ignore[GL201]`) or noqa (`# noqa: GL201`).",
+            help="What --add-noqa writes: gradlint (`# gradlint: ignore[GL201]`) or noqa (`# noqa: GL201`).",
         ),
     ] = CommentWord.GRADLINT,
     ignore_noqa: Annotated[
-        bool, typer.Option("--ignore-noqa", help="Report what comments suppress, too.")
+        bool, typer.Option("--ignore-noqa", help="Report suppressed findings, too.")
     ] = False,
     since: Annotated[
         str | None,
-        typer.Option(metavar="COMMIT", help="Report only findings on lines that have changed since, in git."),
+        typer.Option(metavar="COMMIT", help="Report only findings on lines changed since this git commit."),
     ] = None,
     baseline: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Findings in this file are not reported.")
+        Path | None, typer.Option(metavar="FILE", help="Do not report the findings recorded in this file.")
     ] = None,
     write_baseline: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write all findings to this file, for --baseline.")
+        Path | None, typer.Option(metavar="FILE", help="Record all findings in this file, for --baseline.")
     ] = None,
     with_run: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Say of each finding what `gradlint run --save FILE` saw of it."),
+        typer.Option(
+            metavar="FILE",
+            help="Say for each finding whether the run saved by `gradlint run --save FILE` confirms it.",
+        ),
     ] = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Report only what assumes nothing beyond the code.")
+        bool,
+        typer.Option("--strict", help="Report only findings that assume nothing about code out of sight."),
     ] = False,
     report_unused_suppressions: Annotated[
-        bool, typer.Option("--report-unused-suppressions", help="Report comments that suppress nothing.")
+        bool,
+        typer.Option(
+            "--report-unused-suppressions", help="Report suppression comments that suppress nothing."
+        ),
     ] = False,
     watch: Annotated[
         bool, typer.Option("--watch", "-w", help="Check again whenever a file changes.")
@@ -115,25 +128,25 @@ def check(
     select: options.Select = None,
     extend_select: Annotated[
         list[str] | None,
-        typer.Option(metavar="CODES", autocompletion=selectors, help="Rules to apply as well."),
+        typer.Option(metavar="CODES", autocompletion=selectors, help="Rules to enable in addition."),
     ] = None,
     ignore: options.Ignore = None,
     exclude: Annotated[
         list[str] | None,
-        typer.Option(metavar="PATTERNS", help="What is not checked, not the configured patterns."),
+        typer.Option(metavar="PATTERNS", help="File patterns to skip (replaces the configured `exclude`)."),
     ] = None,
     extend_exclude: Annotated[
-        list[str] | None, typer.Option(metavar="PATTERNS", help="Further patterns of what is not checked.")
+        list[str] | None, typer.Option(metavar="PATTERNS", help="Further file patterns to skip.")
     ] = None,
     force_exclude: Annotated[
-        bool, typer.Option("--force-exclude", help="Apply exclusions to named files, too.")
+        bool, typer.Option("--force-exclude", help="Skip excluded files even if they are named.")
     ] = False,
-    respect_gitignore: Annotated[bool, typer.Option(help="Leave out what git ignores.")] = True,
+    respect_gitignore: Annotated[bool, typer.Option(help="Skip files that git ignores.")] = True,
     config: options.Config = None,
     isolated: options.Isolated = False,
     trust: options.Trust = False,
     target_torch: Annotated[
-        str | None, typer.Option(metavar="VERSION", help="The torch version that the code is written for.")
+        str | None, typer.Option(metavar="VERSION", help="The PyTorch version that the code is written for.")
     ] = None,
     no_cache: options.NoCache = False,
     cache_dir: options.CacheFolder = None,
@@ -141,32 +154,34 @@ def check(
         list[str] | None,
         typer.Option(
             metavar="SEVERITY|CODES",
-            help="Exit with 1 only for findings of this severity (error, warning, info) or a higher one, or "
-            "of these rules.",
+            help="Exit with 1 only for findings of these rules, or of at least this severity: error, "
+            "warning, info.",
         ),
     ] = None,
     exit_non_zero_on_fix: Annotated[
-        bool, typer.Option("--exit-non-zero-on-fix", help="Exit with 1 where something was fixed.")
+        bool, typer.Option("--exit-non-zero-on-fix", help="Exit with 1 if anything was fixed.")
     ] = False,
     exit_zero: Annotated[
-        bool, typer.Option("--exit-zero", help="Exit with 0 when there are findings.")
+        bool, typer.Option("--exit-zero", help="Exit with 0 even if there are findings.")
     ] = False,
     statistics: Annotated[
-        bool, typer.Option("--statistics", help="Count the findings of each rule.")
+        bool, typer.Option("--statistics", help="Show how many findings each rule has.")
     ] = False,
     show_files: Annotated[
-        bool, typer.Option("--show-files", help="List the files that would be checked.")
+        bool, typer.Option("--show-files", help="List the files that would be checked, and exit.")
     ] = False,
     color: options.Color = When.AUTO,
     stdin_filename: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Name of the program read from standard input.")
+        Path | None, typer.Option(metavar="FILE", help="The file name of the program on standard input.")
     ] = None,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say what is done.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show the time, and where the analysis was cut off.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print findings only.")] = False,
 ) -> None:
     """Find autograd mistakes in Python files and notebooks.
 
-    Nothing of what is checked is run.
+    The code is neither imported nor run.
     """
     from gradcheck_tool.session.session import Options, Session
 

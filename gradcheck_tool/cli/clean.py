@@ -12,13 +12,13 @@ from gradcheck_tool.cli.console import count, fail, note
 
 
 def clean(
-    path: Annotated[Path, typer.Argument(help="Folder to clean, with all folders below it.")] = Path(),
+    path: Annotated[Path, typer.Argument(help="Folder to clean, including all folders below it.")] = Path(),
     cache_dir: options.CacheFolder = None,
 ) -> None:
     """Remove the caches in a folder and below it.
 
-    A `.gradlint_cache` holds results, and the calls that `gradlint record` has kept. One that is a link, or
-    holds files that gradlint has not made, is left as it is.
+    A `.gradlint_cache` holds results, and the calls that `gradlint record` has saved. One that is a link, or
+    that contains files not made by gradlint, is left alone.
     """
     from gradcheck_tool.cache.store import remove_cache, remove_caches
     from gradcheck_tool.sources.discover import absolute

@@ -28,7 +28,7 @@ WIDTH = 80
 
 
 def config(
-    path: Annotated[Path, typer.Argument(help="The file or folder to print the configuration of.")] = Path(),
+    path: Annotated[Path, typer.Argument(help="The file or folder whose configuration to print.")] = Path(),
     config: options.Config = None,
     isolated: options.Isolated = False,
     trust: options.Trust = False,
@@ -39,7 +39,7 @@ def config(
 ) -> None:
     """Print the configuration in force for a file or folder.
 
-    Tells where each value comes from, too.
+    Each value is shown with the file that it comes from.
     """
     if schema:
         typer.echo((Path(__file__).parents[1] / "config.schema.json").read_text(encoding="utf-8"), nl=False)

@@ -12,7 +12,7 @@ import typer
 
 from gradcheck_tool.cli import options
 from gradcheck_tool.cli.completion import rules
-from gradcheck_tool.cli.console import fail, print_out, tell_left_out, wants_color
+from gradcheck_tool.cli.console import When, fail, look, print_out, tell_left_out
 from gradcheck_tool.cli.output import targets, write_file
 from gradcheck_tool.config import ConfigError, Overrides
 from gradcheck_tool.sources.discover import absolute
@@ -47,6 +47,7 @@ def explain(
     config: options.Config = None,
     isolated: options.Isolated = False,
     trust: options.Trust = False,
+    color: options.Color = When.AUTO,
 ) -> None:
     """Draw how a finding comes about.
 
@@ -78,7 +79,7 @@ def explain(
         pictures = [_picture(session, outcome, finding) for finding in wanted]
     except ConfigError as error:
         fail(str(error))
-    if not _write(target, pictures, session):
+    if not _write(target, pictures, session, color):
         raise typer.Exit(2)
 
 
@@ -124,11 +125,11 @@ def _picture(session: Session, outcome: Outcome, finding: Finding) -> Picture:
     return picture(shown(finding), SourceLines(), story)
 
 
-def _write(target: Target, pictures: Sequence[Picture], session: Session) -> bool:
+def _write(target: Target, pictures: Sequence[Picture], session: Session, color: When) -> bool:
     from gradcheck_tool.report.context import ReportContext
 
-    color = target.file is None and wants_color(sys.stdout.isatty())
-    context = ReportContext(Path.cwd(), SourceLines(), session.rules_in_force, color)
+    shown = look(sys.stdout, color, to_file=target.file is not None)
+    context = ReportContext(Path.cwd(), SourceLines(), session.rules_in_force, **shown)
     if target.format == "html":
         from gradcheck_tool.report.html import page
 

@@ -46,9 +46,10 @@ def gradcheck(
         ),
     ] = None,
     select_by: Annotated[
-        str | None, typer.Option("-k", metavar="EXPRESSION", help="Names, with and, or, not, as pytest's.")
+        str | None,
+        typer.Option("-k", metavar="EXPRESSION", help="Select Functions by name, as with pytest -k."),
     ] = None,
-    shard: Annotated[str | None, typer.Option(metavar="I/N", help="The I-th of N parts.")] = None,
+    shard: Annotated[str | None, typer.Option(metavar="I/N", help="Check only part I of N.")] = None,
     jobs: options.Jobs = 0,
     engine: Annotated[
         str,
@@ -57,13 +58,18 @@ def gradcheck(
         ),
     ] = "local",
     timeout: Annotated[
-        float | None, typer.Option(metavar="SECONDS", min=1, help="For one Function. [default: 120]")
+        float | None,
+        typer.Option(metavar="SECONDS", min=1, help="Time limit for one Function. [default: 120]"),
     ] = None,
     memory: Annotated[
         str | None,
-        typer.Option(metavar="SIZE", help="For one worker, such as 4G. [default: its share of 80%]"),
+        typer.Option(
+            metavar="SIZE", help="Memory limit for one worker, such as 4G. [default: its share of 80%]"
+        ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(metavar="N", min=0, help="Of every draw. [default: 0]")] = None,
+    seed: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="Seed of all random inputs. [default: 0]")
+    ] = None,
     fail_on: Annotated[
         str, typer.Option(metavar="WHAT", help=f"What makes the exit status 1: {', '.join(FAIL_ON)}.")
     ] = "error",
@@ -71,17 +77,18 @@ def gradcheck(
         list[str] | None,
         typer.Option(
             metavar="FORMAT[=FILE]",
-            help=f"{', '.join(FORMATS)}; several can be made in one run. [default: full]",
+            help=f"{', '.join(FORMATS)}; may be given several times. [default: full]",
         ),
     ] = None,
     output_file: options.OutputFile = None,
     plots: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Draw heat maps of errors there (needs matplotlib).")
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Save heat maps of errors in this folder (needs matplotlib)."),
     ] = None,
     pass_env: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME", help="An environment variable (or a pattern) that your code is to see as well."
+            metavar="NAME", help="A further environment variable (or pattern) to pass to your code."
         ),
     ] = None,
     select: options.Select = None,
@@ -91,19 +98,17 @@ def gradcheck(
     no_cache: options.NoCache = False,
     cache_dir: options.CacheFolder = None,
     color: options.Color = When.AUTO,
-    list_only: Annotated[
-        bool, typer.Option("--list", help="List what would be checked, and check nothing.")
-    ] = False,
+    list_only: Annotated[bool, typer.Option("--list", help="List what would be checked, and exit.")] = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Say for every Function what was tried and reported.")
+        bool, typer.Option("--verbose", "-v", help="Show for every Function what was tried and reported.")
     ] = False,
 ) -> None:
     """Check the gradients of autograd Functions by running them.
 
     What `backward` returns is compared with the derivatives of `forward`.
 
-    This imports and runs the code that it checks, as your tests do: give it no code that you would not run.
-    Worker processes see few of your environment variables; --pass-env adds others.
+    This imports and runs the code that it checks, as your tests do: do not use it on code that you do not
+    trust. Worker processes see few of your environment variables; --pass-env adds others.
     """
     try:
         from gradcheck_tool.harness.process import WorkerError

@@ -18,16 +18,16 @@ Config = Annotated[
     typer.Option(
         "--config",
         metavar="FILE|KEY=VALUE",
-        help="Use this file everywhere, or a setting such as 'target-torch=\"2.6\"'.",
+        help="Use this configuration file, or override a setting such as 'target-torch=\"2.6\"'.",
     ),
 ]
-Isolated = Annotated[bool, typer.Option("--isolated", help="Read no configuration file.")]
+Isolated = Annotated[bool, typer.Option("--isolated", help="Ignore all configuration files.")]
 Trust = Annotated[
-    bool, typer.Option("--trust", help="Load the rule packs and model packs that configurations name.")
+    bool, typer.Option("--trust", help="Load the rule packs and model packs that configuration files name.")
 ]
 NoCache = Annotated[
     bool,
-    typer.Option("--no-cache", "-n", envvar="GRADLINT_NO_CACHE", help="Neither read nor write the cache."),
+    typer.Option("--no-cache", "-n", envvar="GRADLINT_NO_CACHE", help="Do not read or write the cache."),
 ]
 CacheFolder = Annotated[
     Path | None,
@@ -35,19 +35,24 @@ CacheFolder = Annotated[
         "--cache-dir",
         metavar="FOLDER",
         envvar="GRADLINT_CACHE_DIR",
-        help="Keep results in this folder. [default: .gradlint_cache beside the configuration]",
+        help="Keep the cache in this folder. [default: .gradlint_cache beside the configuration]",
     ),
 ]
 Color = Annotated[
     When,
     typer.Option(
-        "--color", metavar="WHEN", envvar="GRADLINT_COLOR", help="When to colour: auto, always or never."
+        "--color", metavar="WHEN", envvar="GRADLINT_COLOR", help="When to use colours: auto, always or never."
     ),
 ]
 Jobs = Annotated[
     int,
     typer.Option(
-        "--jobs", "-j", metavar="N", min=0, envvar="GRADLINT_JOBS", help="Processes; 0 is one for each core."
+        "--jobs",
+        "-j",
+        metavar="N",
+        min=0,
+        envvar="GRADLINT_JOBS",
+        help="Number of processes; 0 means one per core.",
     ),
 ]
 OutputFile = Annotated[
@@ -66,12 +71,12 @@ Select = Annotated[
         "--select",
         metavar="CODES",
         autocompletion=selectors,
-        help="Rules to apply, in place of the configured ones.",
+        help="Rules to enable (replaces the configured `select`).",
     ),
 ]
 Ignore = Annotated[
     list[str] | None,
-    typer.Option("--ignore", metavar="CODES", autocompletion=selectors, help="Codes to leave out."),
+    typer.Option("--ignore", metavar="CODES", autocompletion=selectors, help="Rules to disable."),
 ]
 
 

@@ -15,12 +15,15 @@ _USAGE = "give it what Python runs: `gradlint record -m pytest tests/` or `gradl
 
 def record(
     arguments: Annotated[
-        list[str], typer.Argument(metavar="-m MODULE ... | SCRIPT ...", help="What Python is to run.")
+        list[str],
+        typer.Argument(
+            metavar="-m MODULE ... | SCRIPT ...", help="What to run, as you would pass it to `python`."
+        ),
     ],
 ) -> None:
-    """Run your tests or script, and keep its calls of Functions.
+    """Run a script or tests, and save their calls of Functions.
 
-    This runs your code, with everything that it does.
+    This runs your code: do not use it on code that you do not trust.
     `gradlint gradcheck` then checks every autograd.Function with these calls.
     The exit status is that of your command. Only the cache folder (`.gradlint_cache`) is written.
     """

@@ -28,11 +28,11 @@ class RuleFormat(str, Enum):
 def rule(
     code: Annotated[
         str | None,
-        typer.Argument(autocompletion=rules, help="Code or name of a rule, or the beginning of codes (GL2)."),
+        typer.Argument(autocompletion=rules, help="Code, name, or prefix of codes (GL2)."),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Print every rule.")] = False,
     output_format: Annotated[
-        RuleFormat, typer.Option("--output-format", help="How to print what is known of the rules.")
+        RuleFormat, typer.Option("--output-format", help="How to print the rules.")
     ] = RuleFormat.TEXT,
     isolated: Isolated = False,
     trust: Trust = False,
@@ -40,7 +40,7 @@ def rule(
 ) -> None:
     """Explain a rule, or several.
 
-    Tells what it detects, why that is wrong, and what to use instead.
+    Shows what it detects, why that is wrong, and what to use instead.
     """
     from gradcheck_tool.config import ConfigError, Overrides
     from gradcheck_tool.configs import Configs

@@ -31,39 +31,42 @@ _USAGE = "give it what Python runs: `gradlint run -m pytest tests/` or `gradlint
 
 def run(
     arguments: Annotated[
-        list[str], typer.Argument(metavar="-m MODULE ... | SCRIPT ...", help="What Python is to run.")
+        list[str],
+        typer.Argument(
+            metavar="-m MODULE ... | SCRIPT ...", help="What to run, as you would pass it to `python`."
+        ),
     ],
     output_format: Annotated[
         list[str] | None,
         typer.Option(
             metavar="FORMAT[=FILE]",
             autocompletion=formats,
-            help=f"{', '.join(FORMATS)}; several can be made in one run. [default: full]",
+            help=f"{', '.join(FORMATS)}; may be given several times. [default: full]",
         ),
     ] = None,
     output_file: options.OutputFile = None,
     steps: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="Watch up to the Nth optimizer step, and no further."),
+        typer.Option(metavar="N", min=1, help="Stop watching after N optimizer steps."),
     ] = None,
     keep_going: Annotated[
         bool,
-        typer.Option("--keep-going", help="Report what PyTorch refuses, and go on where there is a way."),
+        typer.Option("--keep-going", help="Report errors that PyTorch raises, and continue where possible."),
     ] = False,
     save: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Keep what the run showed, for `gradlint check --with-run`."),
+        typer.Option(metavar="FILE", help="Save what the run showed, for `gradlint check --with-run`."),
     ] = None,
     record: Annotated[
-        bool, typer.Option(help="Keep calls of autograd.Functions for `gradlint gradcheck`.")
+        bool, typer.Option(help="Save calls of autograd.Functions as inputs for `gradlint gradcheck`.")
     ] = True,
     baseline: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Findings in this file are not reported.")
+        Path | None, typer.Option(metavar="FILE", help="Do not report the findings recorded in this file.")
     ] = None,
     error_exitcode: Annotated[
         int,
         typer.Option(
-            metavar="N", min=0, max=255, help="Exit with N where there are findings and it went well."
+            metavar="N", min=0, max=255, help="Exit with N if there are findings and the command succeeded."
         ),
     ] = 0,
     select: options.Select = None,
@@ -74,12 +77,12 @@ def run(
     color: options.Color = When.AUTO,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print findings only.")] = False,
 ) -> None:
-    """Run your script or tests, and report their mistakes.
+    """Run a script or tests, and report their autograd mistakes.
 
-    This runs your code, with everything that it does: give it none that you would not run.
+    This runs your code: do not use it on code that you do not trust.
 
-    The command does what it would do without gradlint, which exits with its status. Findings are printed to
-    standard error at its end.
+    The command behaves as it would without gradlint, and its exit status is kept. Findings are printed to
+    standard error when it ends.
     """
     from gradcheck_tool.session.session import Options, Session
 

@@ -31,9 +31,9 @@ def trust(
 ) -> None:
     """Consent to the rule packs and model packs in a folder.
 
-    A configuration can name packs of rules and models, which are code. gradlint loads those that you have
-    consented to, as they are: after any change they need your consent again. Read them first. What you have
-    said is kept in your home, not in the folder.
+    A configuration can name packs of rules and models, which are code. gradlint loads only those that
+    you have consented to; after any change they need your consent again. Read them first. Consents are stored
+    in your home, not in the folder.
     """
     if list_only:
         if folders or remove:

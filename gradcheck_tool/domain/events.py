@@ -292,6 +292,7 @@ class ScalerError(EngineError):
 
     kind: str
     scaler: str
+    method: str
     optimizer: str = ""
 
 

@@ -6,11 +6,11 @@ from gradcheck_tool import Rule, ScalerError, Severity, Violation, when
 
 _WHY = {
     "unscale-twice": (
-        "its gradients are unscaled already",
+        "its gradients have been unscaled already",
         "call unscale_ once for each optimizer and step",
     ),
-    "unscale-after-step": ("it has stepped already", "call unscale_ before step"),
-    "step-twice": ("it has stepped already since the last update", "call update() once after every step"),
+    "unscale-after-step": ("it has already stepped", "call unscale_ before step"),
+    "step-twice": ("it has already stepped since the last update()", "call update() once after every step"),
     "never-scaled": ("no loss was scaled", "back-propagate `scaler.scale(loss)` before the step"),
 }
 
@@ -107,4 +107,4 @@ class ScalerOutOfOrder(Rule):
     def on_scaler_error(self, event: ScalerError) -> Iterator[Violation]:
         why, advice = _WHY[event.kind]
         whose = f" for `{event.optimizer}`" if event.optimizer else ""
-        yield self.finding(event, f"this call of `{event.scaler}` fails{whose}: {why}", advice)
+        yield self.finding(event, f"`{event.scaler}.{event.method}()` fails{whose}: {why}", advice)

@@ -1,4 +1,4 @@
-"""GL414: an optimizer is made anew in every iteration."""
+"""GL414: an optimizer is created again in every iteration."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -79,7 +79,7 @@ def _has_state(s: State, fact: facts.OptimizerMade) -> bool:
 
 
 class OptimizerRemadeInLoop(Rule):
-    """An optimizer that keeps state is made anew in every iteration.
+    """An optimizer that keeps state is created again in every iteration.
 
     ## What it detects
 
@@ -136,6 +136,6 @@ class OptimizerRemadeInLoop(Rule):
     def on_optimizer_remade(self, event: OptimizerRemade) -> Iterator[Violation]:
         yield self.finding(
             event,
-            f"`{event.optimizer}` is made anew in every iteration and loses its state",
-            "make it once, before the loop",
+            f"`{event.optimizer}` is created again in every iteration and loses its state",
+            "create it once, before the loop",
         )

@@ -160,7 +160,7 @@ class DecayDespiteMask(Rule):
     ## Fix safety
 
     There is no fix: whether the decay is to go, or the elements are to be written back after each
-    step, is for the author to say.
+    step, is for the author to decide.
 
     ## References
 
@@ -179,7 +179,7 @@ class DecayDespiteMask(Rule):
     def on_masked_decay(self, event: MaskedDecay) -> Iterator[Violation]:
         yield self.finding(
             event,
-            f"zeros in the gradient of `{event.parameter}` do not keep its elements: `{event.optimizer}` "
-            "decays them all the same",
-            "make the optimizer with `weight_decay=0`, or write the elements back after each step",
+            f"setting gradients to zero does not freeze elements of `{event.parameter}`: weight decay of "
+            f"`{event.optimizer}` still shrinks them",
+            "create the optimizer with `weight_decay=0`, or restore the elements after each step",
         )

@@ -119,7 +119,7 @@ def _is_idle(name: str, text: str) -> bool:
 
 
 class OptimizerNeverSteps(Rule):
-    """An optimizer is made and its gradients are cleared, but it never steps.
+    """An optimizer is created and its gradients are cleared, but it never steps.
 
     ## What it detects
 

@@ -43,15 +43,15 @@ _WHY = {
 
 
 class NoGraphToBackward(Rule):
-    """A gradient is asked of something that autograd has no history of.
+    """A gradient is requested of something that autograd has no history of.
 
     ## What it detects
 
     `backward()` or `torch.autograd.grad` of a value that surely does not require a gradient: it was
     computed under `no_grad`, went through `.detach()`, `.data`, `.item()`, numpy, `torch.tensor(...)`,
     `argmax` or a comparison, or all parameters involved are frozen. A constant that is differentiated in
-    place of a loss on some ways only (`if not batch: loss = torch.zeros(())`) is not reported: the
-    data say whether that way is ever taken. What only a constructor has put into an attribute is reported
+    place of a loss on some paths only (`if not batch: loss = torch.zeros(())`) is not reported: the
+    data say whether that path is ever taken. What only a constructor has put into an attribute is reported
     where no other function of the file assigns the attribute and no other file mentions it.
 
     ## Why it is wrong
@@ -119,7 +119,7 @@ class NoGraphToBackward(Rule):
     ## Fix safety
 
     There is no fix: which of the operations on the way was meant to keep the history is for the author
-    to say.
+    to decide.
 
     ## References
 

@@ -128,7 +128,7 @@ class StarvedParameters(Rule):
     cuts history (`.detach()`, `.data`, `no_grad`, `.item()`, numpy, `argmax`, ...), while other
     parameters get gradients, so that backward does not raise.
 
-    In code that no backward is in sight of: a Parameter of a module of which the result of `forward` has
+    Where no backward is in sight: a Parameter of a module of which the result of `forward` has
     only such constants, as long as nothing else in the repository uses it and `forward` does not write to it.
 
     ## Why it is wrong
@@ -171,7 +171,7 @@ class StarvedParameters(Rule):
     ## Fix safety
 
     There is no fix: whether the cut or the optimizer's parameter list is wrong is for the author to
-    say.
+    decide.
 
     ## References
 

@@ -52,6 +52,6 @@ class NoDerivative(Rule):
         if event.kind == "not-implemented":
             yield self.finding(
                 event,
-                f"`{event.call}` has no derivative, and backward has to pass it to reach `{event.tensor}`",
+                f"`{event.tensor}` has no derivative, and `{event.call}` has to pass through it",
                 "use a differentiable operation, or detach its input",
             )

@@ -42,7 +42,7 @@ class BareNoGrad(Rule):
 
     ## Fix safety
 
-    There is no fix: which of the following statements were meant is for the author to say.
+    There is no fix: which of the following statements were meant is for the author to decide.
 
     ## References
 
@@ -63,7 +63,7 @@ class BareNoGrad(Rule):
 
 
 _HOW = {
-    "bare": ("as a statement has no effect", "enter it by `with`"),
+    "bare": ("has no effect as a statement", "use it in a `with` statement"),
     "tested": (
         "is always true: of what `and` or `or` joins, one alone is entered",
         "enter both: `with a(), b():`",

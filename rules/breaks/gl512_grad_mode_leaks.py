@@ -55,7 +55,7 @@ class GradModeLeaks(Rule):
 
     ## Fix safety
 
-    There is no fix: which of the following statements were meant is for the author to say.
+    There is no fix: which of the following statements were meant is for the author to decide.
 
     ## References
 

@@ -179,7 +179,7 @@ class TrainedInEvalMode(Rule):
 
     ## Fix safety
 
-    There is no fix: where training continues is for the author to say.
+    There is no fix: where training continues is for the author to decide.
 
     ## References
 
@@ -199,6 +199,7 @@ class TrainedInEvalMode(Rule):
         module = f"`{event.module}`" if event.module else "the module"
         yield self.finding(
             event,
-            f"{module} stays in evaluation mode after `{event.call}`, and `{event.optimizer}` trains it on",
+            f"{module} stays in evaluation mode after `{event.call}`, and `{event.optimizer}` goes on "
+            "training it",
             "call `train()` before the next training step",
         )

@@ -170,7 +170,7 @@ class BroadcastedLoss(Rule):
 
     ## Fix safety
 
-    There is no fix: which of the two sides has the wrong size is for the author to say.
+    There is no fix: which of the two sides has the wrong size is for the author to decide.
 
     ## References
 

@@ -253,6 +253,6 @@ class OnlyDetachedResults(Rule):
     def on_only_detached(self, event: OnlyDetached) -> Iterator[Violation]:
         yield self.finding(
             event,
-            f"`{event.optimizer}` is to train `{event.network}`, but each result of it is detached",
-            "do not detach it, or make no optimizer for it",
+            f"`{event.optimizer}` is meant to train `{event.network}`, but every result of it is detached",
+            "do not detach the results, or remove the optimizer",
         )

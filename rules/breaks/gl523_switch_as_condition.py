@@ -147,7 +147,7 @@ class ModeSwitchAsCondition(Rule):
         yield self.finding(
             event,
             f"`{event.call}` is {'always' if event.mode else 'a method, which is always'} true and {does}",
-            f"ask for its mode: `{event.module}.training`",
+            f"to ask for the mode, read `{event.module}.training`",
         )
 
 

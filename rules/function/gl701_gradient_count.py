@@ -66,7 +66,7 @@ class GradientCount(Rule):
 
     ## Fix safety
 
-    There is no fix: which input a missing gradient belongs to is for the author to say.
+    There is no fix: which input a missing gradient belongs to is for the author to decide.
 
     ## References
 

@@ -62,7 +62,7 @@ class UnusedOnCtx(Rule):
 
     ## Fix safety
 
-    There is no fix: whether it is missing in backward or left over is for the author to say.
+    There is no fix: whether it is missing in backward or left over is for the author to decide.
 
     ## References
 

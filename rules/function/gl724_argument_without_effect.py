@@ -63,7 +63,7 @@ class ArgumentWithoutEffect(Rule):
 
     ## Fix safety
 
-    There is no fix: where backward is to use it is for the author to say.
+    There is no fix: where backward is to use it is for the author to decide.
 
     ## References
 

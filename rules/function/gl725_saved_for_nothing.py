@@ -63,7 +63,7 @@ class SavedForNothing(Rule):
 
     ## Fix safety
 
-    There is no fix: whether the use or the saving is wrong is for the author to say.
+    There is no fix: whether the use or the saving is wrong is for the author to decide.
 
     ## References
 

@@ -78,6 +78,6 @@ class TruthOfElements(Rule):
         if event.kind == "truth-of-elements":
             yield self.finding(
                 event,
-                f"this has an answer for each element of `{event.detail}`: with more than one, `if` raises",
-                "choose for each element with `torch.where`",
+                f"this condition has a value for each element of `{event.detail}`, and `if` takes one only",
+                "choose element by element with `torch.where`",
             )

@@ -6,7 +6,7 @@ from gradcheck_tool import NonScalarRoot, Rule, Severity, Violation, receiver_re
 
 
 class NonScalarBackward(Rule):
-    """A gradient is asked of something that is not a single number.
+    """A gradient is requested of something that is not a single number.
 
     ## What it detects
 
@@ -14,7 +14,7 @@ class NonScalarBackward(Rule):
     loss made with `reduction="none"`, an element-wise result, a model's output), without a
     `gradient` (`grad_outputs`) argument; and of a complex number. A loss that a test reduces on one way
     and leaves as it is on the other (`if reduction == "mean": ...`) is not reported where the code does
-    not say which way is taken.
+    not say which path is taken.
 
     ## Why it is wrong
 

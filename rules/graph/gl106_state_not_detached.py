@@ -137,8 +137,9 @@ class StateNotDetachedRule(Rule):
 
     ## Why it is wrong
 
-    In truncated backpropagation through time the states are cut off after each backward. What keeps its
-    graph leads the next backward into the graph of the last one, which is freed: PyTorch raises; with
+    In truncated backpropagation through time the states are cut off after each backward. A state that
+    keeps its graph leads the next backward into the graph of the last one, which has been freed, and
+    PyTorch raises; with
     `retain_graph=True` each step goes back to the very beginning.
 
     ## Example

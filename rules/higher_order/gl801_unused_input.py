@@ -21,7 +21,7 @@ class UnusedInputToGrad(Rule):
 
     `torch.autograd.grad(outputs, inputs)` where an input took no part in computing the outputs, does
     not require a gradient, or has been rebound to a new tensor since (`x = x.to(device)`, `x =
-    x.reshape(...)`), without `allow_unused=True`. A tensor that stands in for a loss on some ways only
+    x.reshape(...)`), without `allow_unused=True`. A tensor that stands in for a loss on some paths only
     (`if not batch: loss = torch.zeros((), requires_grad=True)`) is not reported.
 
     ## Why it is wrong

@@ -18,7 +18,7 @@ class InplaceOnView(Rule):
 
     In-place operations, in grad mode, on one of the results of `unbind`, `chunk`, `split` or of
     iterating over a tensor; on a view that was made under `no_grad`; on a view that a custom Function
-    returned. Results of indexing (`h[i]`) are not concerned.
+    returned. Results of indexing (`h[i]`) are not affected.
 
     ## Why it is wrong
 

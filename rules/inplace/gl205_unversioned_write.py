@@ -19,9 +19,9 @@ class UnversionedWriteOnSaved(Rule):
     (an optimizer step before the backward that computes it again), and to a tensor that a custom Function
     keeps as an attribute of `ctx`.
 
-    `gradlint run` says by how much which gradients are wrong for it, and tells of any checkpoint that
-    computes with other values when backward calls it again: random numbers, counters, what it reads beside
-    its arguments.
+    `gradlint run` says which gradients are wrong because of it and by how much, and reports every checkpoint
+    that computes with other values when backward calls it again: random numbers, counters, what it reads
+    beside its arguments.
 
     ## Why it is wrong
 

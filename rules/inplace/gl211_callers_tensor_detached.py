@@ -59,7 +59,7 @@ class CallersTensors(Tracker):
 
 
 class DetachedForCaller(Rule):
-    """A function takes the result of `detach_()` of a parameter for a tensor of its own.
+    """A function treats the result of `detach_()` on a parameter as a tensor of its own.
 
     ## What it detects
 

@@ -90,7 +90,7 @@ class GradOfNonLeaf(Rule):
     ## Fix safety
 
     There is no fix: where a tensor became a result, or that its gradient is to be retained, is for the
-    author to say.
+    author to decide.
 
     ## References
 

@@ -106,7 +106,7 @@ class NonLeafToOptimizer(Rule):
 
     ## Fix safety
 
-    There is no fix: what is to be trained, the factor or the product, is for the author to say.
+    There is no fix: what is to be trained, the factor or the product, is for the author to decide.
 
     ## References
 

@@ -18,10 +18,10 @@ class ModulesInList(Rule):
 
     An attribute of an `nn.Module` that is a list, tuple or dict of modules which nothing else
     registers (`add_module`, `nn.Sequential(*layers)`, a `ModuleList` made of them), one at least of which
-    has parameters or buffers, or computes something else in training, as dropout does. So is one of layers of
-    a library that is not in sight, which are called one by one and whose class is named as layers are. So is
-    one that the constructor is given and the class calls one by one, where it is annotated as a list of
-    modules, or is made one with `if isinstance(x, SomeModule): x = [x]`.
+    has parameters or buffers, or computes something else in training, as dropout does. Also reported: a
+    list of layers from a library out of sight, which are called one by one and whose class is named
+    like a layer; and a list that the constructor is given and the class calls one by one, where it is
+    annotated as a list of modules, or becomes one with `if isinstance(x, SomeModule): x = [x]`.
 
     ## Why it is wrong
 
@@ -82,7 +82,7 @@ class ModulesInList(Rule):
     name = "modules-in-list"
     severity = Severity.ERROR
     effect = "silent"
-    predicts = "the sub-modules' parameters are not in parameters()"
+    predicts = "the parameters of these modules are missing from `parameters()`"
     symptom = "assert not list(model.parameters())"
 
     def on_module_attribute(self, event: ModuleAttribute) -> Iterator[Violation]:

@@ -66,7 +66,7 @@ class ParametersInList(Rule):
     name = "parameters-in-list"
     severity = Severity.ERROR
     effect = "silent"
-    predicts = "the parameters are not in parameters()"
+    predicts = "the parameters are missing from `parameters()`"
     symptom = "assert not list(model.parameters())"
 
     def on_module_attribute(self, event: ModuleAttribute) -> Iterator[Violation]:

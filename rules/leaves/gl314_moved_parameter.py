@@ -67,7 +67,7 @@ class MovedParameter(Rule):
     name = "moved-parameter"
     severity = Severity.ERROR
     effect = "silent"
-    predicts = "the tensor is not in parameters()"
+    predicts = "the tensor is missing from `parameters()`"
     symptom = "assert not list(model.parameters())"
 
     def on_module_attribute(self, event: ModuleAttribute) -> Iterator[Violation]:

@@ -71,7 +71,7 @@ class ParameterOfResultRule(Rule):
 
     `nn.Parameter(t)` where `t` was computed from something that requires a gradient, and a backward whose
     gradients end there: what `t` was computed from receives no gradient through it. One that is made in
-    `forward` is made anew by each call, and no optimizer has it.
+    `forward` is created again by each call, and no optimizer has it.
 
     ## Why it is wrong
 

@@ -102,7 +102,7 @@ class ParametersUsedUp(Rule):
 
     ## Why it is wrong
 
-    `parameters()` returns a generator, which can be gone through once. The second consumer sees nothing:
+    `parameters()` returns a generator, which can be iterated only once. The second consumer sees nothing:
     no gradient is clipped, no parameter is frozen or counted.
 
     ## Example

@@ -202,7 +202,7 @@ class UntrainedModuleRule(Rule):
 
     ## Fix safety
 
-    There is no fix: whether the module is to be trained or frozen is for the author to say.
+    There is no fix: whether the module is to be trained or frozen is for the author to decide.
 
     ## References
 

@@ -81,6 +81,6 @@ class OptimizerParameters(Rule):
         if event.kind == "optimizer-parameters":
             yield self.finding(
                 event,
-                f"`{event.call}` gets no list of parameters: {event.text}",
-                "pass a list with the parameters that it is to change",
+                f"`{event.call}` gets nothing that it can optimize: {event.text}",
+                "pass the parameters that it is meant to update",
             )

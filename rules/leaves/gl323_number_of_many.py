@@ -64,6 +64,6 @@ class NumberOfMany(Rule):
         if event.kind == "number-of-many":
             yield self.finding(
                 event,
-                f"`{event.call}` makes one number of `{event.tensor}`, which has several elements",
+                f"`{event.call}` needs a tensor with one element, but `{event.tensor}` has several",
                 "reduce it first, with `mean()` or `sum()`",
             )

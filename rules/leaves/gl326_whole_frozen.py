@@ -209,7 +209,8 @@ class WholeModuleFrozen(Rule):
     ## Why it is wrong
 
     The first module of the loop is the one that it goes through, with an empty name, and its `parameters()`
-    are those of all parts, the exempt ones too. So it is with each module that has an exempt one inside.
+    are those of all parts, the exempt ones too. The same holds for every module that contains an exempt
+    one.
     Nothing is left to train.
 
     ## Example

@@ -154,9 +154,9 @@ class LayerMadeInForward(Rule):
     def on_layer_made(self, event: LayerMade) -> Iterator[Violation]:
         yield self.finding(
             event,
-            f"`{event.layer}` is made anew in each call of `{event.module}.forward`: its weights are random "
-            "each time, and no optimizer has them",
-            "make it in the constructor and keep it in an attribute",
+            f"`{event.layer}` is created again in every call of `{event.module}.forward`: its weights are "
+            "random each time, and no optimizer has them",
+            "create it in `__init__` and keep it in an attribute",
         )
 
 

@@ -88,8 +88,8 @@ class OptimizerOfAnother(Rule):
 
     ## Why it is wrong
 
-    The line was copied and not changed all through. What the optimizer is named after is never trained, and
-    what it has got is stepped twice. Nothing is raised.
+    The line was copied and not changed everywhere. What the optimizer is named after is never trained, and
+    what it was given is stepped twice. Nothing is raised.
 
     ## Example
 

@@ -272,7 +272,7 @@ class GraphInBuffer(Rule):
 
     ## Fix safety
 
-    There is no fix: whether the value or the buffer is to be detached is for the author to say.
+    There is no fix: whether the value or the buffer is to be detached is for the author to decide.
 
     ## References
 

@@ -46,11 +46,15 @@ class Applied:
 def refuse(m: Interpreter, s: State, a: Applied, where: Site, kind: str, text: str, error: str) -> None:
     """Let the engine raise what it has against this Function."""
     steps = (
-        story(a.made, f"`{a.name}` is applied to {len(a.inputs.items)} inputs here", "called"),
+        story(a.made, f"`{a.name}` is applied to {_inputs(len(a.inputs.items))} here", "called"),
         story(a.site, "PyTorch raises when this backward runs it", "raised"),
     )
     event = FunctionError(site=where, story=steps, text=text, kind=kind, function=a.name, detail=text)
     m.raise_exception(s, error, event)
+
+
+def _inputs(number: int) -> str:
+    return "1 input" if number == 1 else f"{number} inputs"
 
 
 def takes(m: Interpreter, s: State, a: Applied, outputs: int) -> bool:

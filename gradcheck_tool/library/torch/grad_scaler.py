@@ -138,20 +138,22 @@ def _check(m: Interpreter, s: State, call: Call, optimizer: Value, name: str) ->
         text = f"Attempted {name} but _scale is None."
         if is_mended(m, call.site):
             s.edit(call.self).attrs["#scaled"] = TRUE
-        raise Raised(_refusal(call, optimizer, known, "never-scaled", text), "AssertionError")
+        raise Raised(_refusal(call, name, optimizer, known, "never-scaled", text), "AssertionError")
     if known is None or name == "update":
         return
     refused = _REFUSED.get((known.attrs.get(STAGE, NONE), name))
     if refused is not None:
         kind, text = refused
-        raise Raised(_refusal(call, optimizer, known, kind, text))
+        raise Raised(_refusal(call, name, optimizer, known, kind, text))
     s.edit(optimizer).attrs[STAGE] = Const(name)  # type: ignore[arg-type]
 
 
-def _refusal(call: Call, optimizer: Value, known: Instance | None, kind: str, text: str) -> ScalerError:
+def _refusal(
+    call: Call, method: str, optimizer: Value, known: Instance | None, kind: str, text: str
+) -> ScalerError:
     owner = owner_text(call.site) if known is not None else ""
     name = receiver_text(call.site, "scaler")
-    return ScalerError(site=call.site, text=text, kind=kind, scaler=name, optimizer=owner)
+    return ScalerError(site=call.site, text=text, kind=kind, scaler=name, method=method, optimizer=owner)
 
 
 STAGE = "#scaler-stage"

@@ -132,7 +132,10 @@ _TABLE: tuple[tuple[str, Judge], ...] = (
         disordered.judge,
     ),
     ("'NoneType'", no_gradient.judge),
-    ("attempting to assign a gradient of size", refused("GL309", "assigns a gradient of another size")),
+    (
+        "attempting to assign a gradient of size",
+        refused("GL309", "assigns a gradient whose size is not that of the tensor"),
+    ),
     (
         _HOOK,
         refused_tensor("GL310", "asks for the gradient of a tensor that gets none"),
@@ -149,7 +152,7 @@ _TABLE: tuple[tuple[str, Judge], ...] = (
         "returned an incorrect number of gradients",
         refused_function(
             "GL701",
-            "goes through a Function whose backward returns another number of gradients than it has inputs",
+            "goes through a Function whose backward returns more or fewer gradients than forward has inputs",
         ),
     ),
     (

@@ -153,7 +153,7 @@ def _refused(records: Records, token: int, optimizer: OptimizerRecord) -> Told |
         NO_GRADIENT,
         applied,
         f"the backward of `{leaf.reader_name.removesuffix('Backward')}` returns no gradient for "
-        f"{names_of(records, {token: leaf.shape})}, which {optimizer.kind} is to train",
+        f"{names_of(records, {token: leaf.shape})}, which {optimizer.kind} is meant to train",
         (
             TraceStep(applied, "the Function is applied to it here", "called"),
             *(
