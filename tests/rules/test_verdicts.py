@@ -110,10 +110,16 @@ REPORTED: list[tuple[str, ev.Event]] = [
     ("GL408", event(told.UncalledMethod, receiver="optimizer", subject="opt", name="zero_grad")),
     ("GL411", clip("scaled")),
     ("GL412", step("scaled")),
-    ("GL413", event(ev.ScalerError, kind="unscale-twice", scaler="scaler", optimizer="opt")),
-    ("GL413", event(ev.ScalerError, kind="unscale-after-step", scaler="scaler", optimizer="opt")),
-    ("GL413", event(ev.ScalerError, kind="step-twice", scaler="scaler", optimizer="opt")),
-    ("GL413", event(ev.ScalerError, kind="never-scaled", scaler="scaler")),
+    (
+        "GL413",
+        event(ev.ScalerError, kind="unscale-twice", scaler="scaler", method="unscale_", optimizer="opt"),
+    ),
+    (
+        "GL413",
+        event(ev.ScalerError, kind="unscale-after-step", scaler="scaler", method="unscale_", optimizer="opt"),
+    ),
+    ("GL413", event(ev.ScalerError, kind="step-twice", scaler="scaler", method="step", optimizer="opt")),
+    ("GL413", event(ev.ScalerError, kind="never-scaled", scaler="scaler", method="update")),
     ("GL414", event(own("OptimizerRemade"), optimizer="opt", call="Adam(p)")),
     *(
         ("GL501", no_graph(reason))
