@@ -54,8 +54,9 @@ class Frame(Record):
 
     `parent` is the frame of the enclosing function's activation (None for a module body), `env` the
     module's environment. `cls` is the class whose body defined the function and `receiver` its first
-    argument, for `super()`. `iterations` counts the iterations of each loop, `entry` remembers the heap
-    as it was when the loop was entered.
+    argument, for `super()`. `iterations` counts the iterations of each loop (and notes, below zero,
+    each handler that a call may have reached), `entry` remembers the heap as it was when the loop was
+    entered.
     """
 
     __slots__ = ("cls", "entry", "env", "function", "iterations", "locals", "parent", "receiver", "site")

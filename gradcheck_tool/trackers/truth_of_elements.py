@@ -79,19 +79,13 @@ def _elements_of(body: FunctionBody, reg: int, depth: int = 8) -> str | None:
         func = body.made.get(made.func)
         if not isinstance(func, ir.GetAttr):
             return None
-        if func.name in LIKE_FIRST and _is_library(body, func.obj):
+        if func.name in LIKE_FIRST and body.is_library(func.obj):
             return _elements_of(body, made.args[0].value, depth - 1) if made.args else None
         return _elements_of(body, func.obj, depth - 1) if func.name in OF_EACH else None
     if isinstance(made, (ir.BinOp, ir.Compare)):
         sides = [side for side in (made.left, made.right) if not isinstance(body.maker(side), ir.Const)]
         return _elements_of(body, sides[0], depth - 1) if len(sides) == 1 else None
     return None
-
-
-def _is_library(body: FunctionBody, reg: int) -> bool:
-    """Is it `torch` or `F`, by its name?"""
-    made = body.maker(reg)
-    return isinstance(made, ir.LoadName) and made.name in ("F", "torch")
 
 
 def _saved(c: FunctionClass, forward: FunctionBody, argument: str) -> set[int]:

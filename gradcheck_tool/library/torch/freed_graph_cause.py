@@ -124,7 +124,8 @@ def carrier(s: State, p: BackwardPass) -> str:
 
 def _has_gone_round(s: State) -> bool:
     """Has a loop of a running function reached its second iteration, or is it called again?"""
-    return s.again or any(rounds > 0 for ref in s.frames for rounds in s[ref].iterations.values())
+    counts = (frame.iterations for frame in map(s.fixed, s.frames))
+    return s.again or any(loop >= 0 and rounds > 0 for count in counts for loop, rounds in count.items())
 
 
 def _innermost_loop(site: Site) -> Any:

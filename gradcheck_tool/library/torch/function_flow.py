@@ -76,9 +76,6 @@ CONSTANT = frozenset(
 )
 
 
-ROOTS = frozenset({"torch", "F", "nn"})
-
-
 def ignored_inputs(c: FunctionClass) -> dict[int, Any]:
     """Arguments that the result is computed from and for which backward returns a literal None: its node."""
     if c.forward is None or c.backward is None:
@@ -143,9 +140,10 @@ def _operands(body: FunctionBody, made: ir.Instr | None) -> list[int]:
         func = body.made.get(made.func)
         if not isinstance(func, ir.GetAttr) or func.name in CONSTANT:
             return []
+        if body.is_library(func.obj):
+            return [a.value for a in made.args] if func.name != "where" else []
         owner = body.made.get(func.obj)
-        of_library = isinstance(owner, ir.LoadName) and owner.scope is not ir.Scope.LOCAL
-        if of_library and isinstance(owner, ir.LoadName):
-            return [a.value for a in made.args] if owner.name in ROOTS and func.name != "where" else []
+        if isinstance(owner, ir.LoadName) and owner.scope is not ir.Scope.LOCAL:
+            return []
         return [func.obj]
     return []

@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
 
 
+# What torch and its parts are called.
+_ROOTS = frozenset({"torch", "F", "nn"})
+_PARTS = frozenset({"nn", "functional", "special", "linalg"})
+
+
 def _blocks(function: ir.Function) -> list[ir.Block]:
     """The blocks that the text leads to, in their order."""
     reached: set[int] = set()
@@ -95,6 +100,13 @@ class FunctionBody:
         """The instruction that made the value of a register."""
         source = self.source(reg)
         return self.made.get(source) if isinstance(source, int) else None
+
+    def is_library(self, reg: int) -> bool:
+        """Is it torch or a part of it, by its name: `F`, `torch.nn.functional`?"""
+        made = self.maker(reg)
+        while isinstance(made, ir.GetAttr) and made.name in _PARTS:
+            made = self.maker(made.obj)
+        return isinstance(made, ir.LoadName) and made.scope is not ir.Scope.LOCAL and made.name in _ROOTS
 
     def uses(self, reg: int) -> Iterator[ir.Instr | ir.Terminator]:
         """What reads a register."""

@@ -11,6 +11,23 @@ import torch
 w = torch.ones(2, requires_grad=True)
 """
 CAUSES = {
+    "a closure that an optimizer calls again, in a script that handles what it raises": (
+        """
+import os
+def main():
+    total = w.exp().sum()
+    def closure():
+        total.backward()
+        return total
+    torch.optim.LBFGS([w]).step(closure)
+try:
+    os.getcwd()
+    main()
+except Exception:
+    raise
+""",
+        "shared-subgraph",
+    ),
     "the same loss twice": (
         """
 loss = w.exp().sum()

@@ -6,6 +6,27 @@ from tests.cases import HEAD, Mistake, check_correction, check_mistake, each
 
 # Silent mistakes, and what corrects them.
 MISTAKES = {
+    "a bias that a function of torch adds, by its whole name": Mistake(
+        HEAD
+        + """
+class Linear(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        ctx.save_for_backward(x, weight)
+        return torch.nn.functional.linear(x, weight, bias)
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, weight = ctx.saved_tensors
+        return grad @ weight, grad.t() @ x, None  # <- GL720
+
+layer = nn.Linear(3, 2)
+Linear.apply(torch.ones(4, 3), layer.weight, layer.bias).sum().backward()
+symptom = layer.bias.grad is None
+""",
+        "x, None",
+        "x, grad.sum(0)",
+    ),
     "backward asks whether another input needs a gradient": Mistake(
         HEAD
         + """
