@@ -86,6 +86,7 @@ class Config:
         strict: report only what assumes nothing beyond the code.
         report_unused_suppressions: also report comments that suppress nothing (GL001).
         fixable, unfixable: selectors of the rules whose fixes are offered, and of those whose fixes are not.
+        preview: also apply rules that are still being tried out.
         ignore_comments: report what suppression comments suppress, too.
         cache_folder: where results are kept in place of a folder of the root.
         gradcheck: the table of the run-time engine, which checks it itself.
@@ -111,6 +112,7 @@ class Config:
     report_unused_suppressions: bool = False
     fixable: tuple[str, ...] = ("ALL",)
     unfixable: tuple[str, ...] = ()
+    preview: bool = False
     ignore_comments: bool = False
     cache_folder: Path | None = None
     gradcheck: Mapping[str, Any] = field(default_factory=dict)
@@ -139,7 +141,7 @@ class Overrides:
         extend_select, ignore: come on top.
         exclude: replaces the patterns; `extend_exclude` comes on top.
         target_torch, baseline: replace the configuration's.
-        strict, report_unused_suppressions: turn these on; `no_baseline` leaves the baseline out.
+        strict, preview, report_unused_suppressions: turn these on; `no_baseline` leaves the baseline out.
         fixable, unfixable: replace the configuration's.
         ignore_comments, cache_folder: as in `Config`; no configuration says these.
         trust: the user consents to all packs, for this run.
@@ -160,6 +162,7 @@ class Overrides:
     report_unused_suppressions: bool = False
     fixable: tuple[str, ...] = ()
     unfixable: tuple[str, ...] = ()
+    preview: bool = False
     ignore_comments: bool = False
     cache_folder: Path | None = None
     trust: bool = False
@@ -180,6 +183,7 @@ class Overrides:
             target_torch=self.target_torch or config.target_torch,
             baseline=None if self.no_baseline else self.baseline or config.baseline,
             strict=self.strict or config.strict,
+            preview=self.preview or config.preview,
             report_unused_suppressions=self.report_unused_suppressions or config.report_unused_suppressions,
             fixable=self.fixable or config.fixable,
             unfixable=self.unfixable or config.unfixable,
@@ -402,6 +406,7 @@ _READERS: Mapping[str, Callable[[_Reader, str], Any]] = {
     "ignore": _Reader.texts,
     "model-packs": _Reader.paths,
     "per-file-ignores": _Reader.text_lists,
+    "preview": _Reader.flag,
     "report-unused-suppressions": _Reader.flag,
     "rule-packs": _Reader.paths,
     "select": _Reader.texts,

@@ -115,6 +115,12 @@ def check(
         bool,
         typer.Option("--strict", help="Report only findings that assume nothing about code out of sight."),
     ] = False,
+    preview: Annotated[
+        bool,
+        typer.Option(
+            "--preview", envvar="GRADLINT_PREVIEW", help="Also apply rules that are still being tried out."
+        ),
+    ] = False,
     report_unused_suppressions: Annotated[
         bool,
         typer.Option(
@@ -201,6 +207,7 @@ def check(
         baseline=absolute(baseline) if baseline else None,
         no_baseline=write_baseline is not None,
         strict=strict,
+        preview=preview,
         report_unused_suppressions=report_unused_suppressions,
         fixable=options.codes("--fixable", fixable),
         unfixable=options.codes("--unfixable", unfixable),

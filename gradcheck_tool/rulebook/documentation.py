@@ -144,6 +144,12 @@ def render(rule: Rule | type[Rule]) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
+def _when(rule: Rule | type[Rule]) -> str:
+    if rule.preview:
+        return "preview"
+    return "on by default" if rule.default else "opt-in"
+
+
 def as_data(rule: Rule) -> dict[str, Any]:
     """One rule for programs: what `gradlint rule --output-format json` prints."""
     doc = described(type(rule))
@@ -153,6 +159,7 @@ def as_data(rule: Rule) -> dict[str, Any]:
         "family": family(rule.code),
         "severity": rule.severity.value,
         "default": rule.default,
+        "preview": rule.preview,
         "effect": rule.effect,
         "predicts": rule.predicts,
         "since": rule.since,
@@ -184,7 +191,7 @@ def _as_code(text: str) -> str:
 
 
 def _facts(rule: type[Rule]) -> str:
-    facts = [family(rule.code), rule.severity.value, "on by default" if rule.default else "opt-in"]
+    facts = [family(rule.code), rule.severity.value, _when(rule)]
     if rule.since:
         facts.append(f"since torch {rule.since}")
     if rule.until:

@@ -69,6 +69,7 @@ class Rule:
         effect: `raises` (PyTorch raises at the place), `silent` (nothing is said, the result is
             wrong or memory grows) or `warns` (PyTorch warns, or the name is obsolete).
         default: whether the rule is on when nothing is selected.
+        preview: whether the rule is still being tried out: it is on with `--preview` only.
         predicts: the text that PyTorch raises or warns (alternatives with ` | ` between them, `...` for what
             depends on the program), or the silent effect in words.
         since, until: first torch version the rule holds for, and first it no longer holds for.
@@ -88,6 +89,7 @@ class Rule:
     severity: ClassVar[Severity]
     effect: ClassVar[Effect] = "raises"
     default: ClassVar[bool] = True
+    preview: ClassVar[bool] = False
     predicts: ClassVar[str | None] = None
     since: ClassVar[str | None] = None
     until: ClassVar[str | None] = None

@@ -17,6 +17,7 @@ from gradcheck_tool.rulebook.rule import ProposedFix, Replacement, Rule, Violati
 from gradcheck_tool.rulebook.selection import (
     DEFAULT,
     UNUSED_SUPPRESSION,
+    PreviewCodeError,
     UnknownCodeError,
     check_selectors,
     is_selected,
@@ -74,7 +75,8 @@ class RuleSet:
         """
         self.known = tuple(sorted(known, key=lambda rule: rule.code))
         _check_unique(self.known)
-        chosen = [rule for rule in self.known if rule.default] if active is None else active
+        on = [rule for rule in self.known if rule.default and not rule.preview]
+        chosen = on if active is None else active
         self.active = tuple(sorted(chosen, key=lambda rule: rule.code))
         self.strict = strict
         self.is_whole = is_whole
@@ -100,22 +102,28 @@ class RuleSet:
         target_torch: str | None = None,
         *,
         strict: bool = False,
+        preview: bool = False,
     ) -> RuleSet:
         """The same rules with others in force. Selectors are codes, prefixes (`GL2`), `ALL`, `default`.
 
         `target_torch` drops rules that do not hold for that torch version, `strict` findings that assume
-        something.
+        something; `preview` adds rules that are still being tried out.
 
         Raises:
-            UnknownCodeError: a selector matches no known rule.
+            UnknownCodeError: a selector matches no known rule, or names a preview rule without `preview`.
         """
         for key, selectors in (("select", select), ("extend-select", extend_select), ("ignore", ignore)):
             if self.is_whole:
                 check_selectors(key, selectors, self.codes, self.names)
         wanted = [*select, *extend_select]
+        kept = [rule for rule in self.known if preview or not rule.preview]
+        unseen = {rule.code for rule in self.known} - {rule.code for rule in kept}
+        for key, selectors in (("select", select), ("extend-select", extend_select)):
+            for code in unseen.intersection(map(spelt, selectors)):
+                raise PreviewCodeError(key, code)
         chosen = [
             rule
-            for rule in self.known
+            for rule in kept
             if rule.holds_for(target_torch) and is_selected(rule.code, rule.default, wanted, ignore)
         ]
         return RuleSet(self.known, chosen, strict=strict, is_whole=self.is_whole)

@@ -38,6 +38,14 @@ class UnknownCodeError(ValueError):
         super().__init__(f"{key}: no rule matches {code!r}{hint}")
 
 
+class PreviewCodeError(UnknownCodeError):
+    """A selector names a rule that is on with `--preview` only."""
+
+    def __init__(self, key: str, code: str) -> None:
+        super().__init__(key, code, None)
+        self.args = (f"{key}: {code} is a preview rule: turn on `preview` as well",)
+
+
 def spelt(selector: str) -> str:
     """A selector as codes are written: `gl201` is GL201, `all` is ALL."""
     upper = selector.upper()

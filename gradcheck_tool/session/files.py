@@ -336,6 +336,7 @@ class _Selection:
     ignore: tuple[str, ...]
     target_torch: str | None
     strict: bool
+    preview: bool
     fixable: tuple[str, ...]
     unfixable: tuple[str, ...]
 
@@ -350,6 +351,7 @@ class _Selection:
             config.ignore,
             config.target_torch,
             config.strict,
+            config.preview,
             config.fixable,
             config.unfixable,
         )
@@ -367,7 +369,12 @@ def _load_rules(config: Config) -> RuleSet:
         for key in ("fixable", "unfixable") if rules.is_whole else ():
             check_selectors(key, getattr(config, key), rules.codes, rules.names)
         return rules.select(
-            config.select, config.extend_select, config.ignore, config.target_torch, strict=config.strict
+            config.select,
+            config.extend_select,
+            config.ignore,
+            config.target_torch,
+            strict=config.strict,
+            preview=config.preview,
         )
     except (ModelPackError, RulePackError, UnknownCodeError) as error:
         origin = config.origin(_key_of(error))

@@ -211,6 +211,55 @@ class TestCacheFolder:
         assert "a.py, which gradlint has not made" in result.stderr
 
 
+class TestPreview:
+    @pytest.fixture
+    def trying_out(self, monkeypatch):
+        """GL201 is still being tried out."""
+        from gradcheck_tool.rulebook.ruleset import RuleSet
+
+        (rule,) = RuleSet.load().rules("GL201")
+        monkeypatch.setattr(type(rule), "preview", True)
+
+    def test_rules_that_are_tried_out(self, gradlint, write, project, trying_out, monkeypatch):
+        write("a.py", BAD)
+        rules = lambda *options: json.loads(gradlint("config", "--json", *options).stdout)["rules"]  # noqa: E731
+        assert "GL201" not in rules()
+        assert "GL201" in rules("--config", "preview=true")
+        result = gradlint("check", "--select", "GL201")
+        assert result.exit_code == 2
+        assert "--select: GL201 is a preview rule: turn on `preview` as well" in result.stderr
+        assert gradlint("check", "--select", "GL201", "--preview").exit_code == 1
+        monkeypatch.setenv("GRADLINT_PREVIEW", "1")
+        assert gradlint("check", "--select", "GL201").exit_code == 1
+        assert "· preview" in gradlint("rule", "GL201").stdout
+
+
+class TestRuff:
+    """What ruff makes of the comments, as the README says."""
+
+    @pytest.mark.parametrize(
+        ("comment", "options", "removed"),
+        [
+            ("# noqa: GL201", [], True),
+            ("# noqa: GL201", ["--config", 'lint.external = ["GL"]'], False),
+            ("# gradlint: ignore[GL201] known", [], False),
+        ],
+    )
+    def test_comments_that_it_removes(self, project, comment, options, removed):
+        import sys
+
+        path = project / "a.py"
+        path.write_text(f"x = 1  {comment}\n")
+        command = [sys.executable, "-m", "ruff", "check", "--isolated", "--preview", "--no-cache", "--fix"]
+        subprocess.run(
+            [*command, "--select", "RUF100,RUF102", *options, "a.py"],
+            cwd=project,
+            check=False,
+            capture_output=True,
+        )
+        assert (comment not in path.read_text()) == removed
+
+
 class TestEnvironment:
     def test_formats(self, gradlint, write, monkeypatch):
         write("a.py", BAD)

@@ -9,7 +9,14 @@ from gradcheck_tool.rulebook.rule import Rule
 from gradcheck_tool.rulebook.ruleset import RuleSet, UnknownCodeError
 
 
-def rule(code: str, *, default: bool = True, since: str | None = None, until: str | None = None) -> Rule:
+def rule(
+    code: str,
+    *,
+    default: bool = True,
+    since: str | None = None,
+    until: str | None = None,
+    preview: bool = False,
+) -> Rule:
     body = {
         "code": code,
         "name": f"rule-{code.lower()}",
@@ -17,6 +24,7 @@ def rule(code: str, *, default: bool = True, since: str | None = None, until: st
         "default": default,
         "since": since,
         "until": until,
+        "preview": preview,
     }
     return type(f"Rule{code}", (Rule,), body)()
 
@@ -89,3 +97,39 @@ def test_a_rule_is_found_by_code_and_by_name(rules: RuleSet) -> None:
     assert rules.rule("GL201") is rules.rule("rule-gl201")
     with pytest.raises(UnknownCodeError, match="'GL202'"):
         rules.rule("GL222")
+
+
+class TestPreview:
+    @pytest.fixture
+    def rules(self) -> RuleSet:
+        return RuleSet(
+            [rule("GL201"), rule("GL202", preview=True), rule("GL203", preview=True, default=False)]
+        )
+
+    def test_rules_that_are_tried_out_are_off(self, rules: RuleSet) -> None:
+        assert active(rules) == active(rules.select(["ALL"])) == active(rules.select(["GL20"])) == ["GL201"]
+
+    def test_preview_makes_them_rules_like_others(self, rules: RuleSet) -> None:
+        assert active(rules.select(preview=True)) == ["GL201", "GL202"]
+        assert active(rules.select(["GL203"], preview=True)) == ["GL203"]
+        assert active(rules.select(["ALL"], [], ["GL202"], preview=True)) == ["GL201", "GL203"]
+
+    @pytest.mark.parametrize(
+        ("key", "selectors"), [("select", [["gl202"]]), ("extend-select", [[], ["GL202"]])]
+    )
+    def test_naming_one_without_it_is_an_error(
+        self, rules: RuleSet, key: str, selectors: list[list[str]]
+    ) -> None:
+        with pytest.raises(
+            UnknownCodeError, match=f"{key}: GL202 is a preview rule: turn on `preview` as well"
+        ):
+            rules.select(*selectors)
+
+    def test_ignoring_one_needs_nothing(self, rules: RuleSet) -> None:
+        assert active(rules.select(ignore=["GL202"])) == ["GL201"]
+
+    def test_its_page_says_so(self, rules: RuleSet) -> None:
+        from gradcheck_tool.rulebook.documentation import as_data
+
+        assert [as_data(one)["preview"] for one in rules.known] == [False, True, True]
+        assert "· preview" in as_data(rules.known[1])["explanation"]
