@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,11 +17,15 @@ from gradcheck_tool.gradcheck.stencil import coarsest, scales, slope, steps_of, 
 if TYPE_CHECKING:
     from gradcheck_tool.gradcheck.compare import Mismatch
     from gradcheck_tool.gradcheck.problem import Problem
+    from gradcheck_tool.gradcheck.stencil import Gap
 
 Pull = Callable[[Cotangent], list[Tensor]]
 
 _MOST = 8
 """Wrong entries that are listed one by one."""
+
+_MANY = 10_000
+"""Entries from which on fewer are measured one by one, at one step: every one costs eight forwards."""
 
 FULL_JACOBIAN = 200
 """Inputs with at most this many entries are measured entry by entry once a probe has failed."""
@@ -86,7 +91,8 @@ def numeric_jacobian(problem: Problem, columns: Columns) -> dict[int, Measured]:
     output and a column an entry, error bar of each).
     """
     base = problem.forward(problem.values)
-    differences = _Differences(problem, base, steps_of(problem, base)[:2])
+    few = 1 if sum(v.numel() for v in problem.values) > _MANY else 2
+    differences = _Differences(problem, base, steps_of(problem, base)[:few])
     return {
         index: [
             (part, *differences.columns(index, flats, part))
@@ -189,7 +195,7 @@ def _measured(
         columns: Columns = {i: range(n) for i, n in enumerate(sizes)}
     else:
         picked = (
-            {*found, *draws.integers(sizes[index], 40)}
+            {*found, *draws.integers(sizes[index], 40 if sizes[index] <= _MANY else 8)}
             if sizes[index] > FULL_JACOBIAN
             else range(sizes[index])
         )
@@ -227,41 +233,95 @@ def _measured(
 def localise(
     problem: Problem, cotangent: Cotangent, analytic: Tensor, index: int, draws: Draws
 ) -> tuple[list[int], bool]:
-    """Flat indices of wrong entries by adaptive group testing, and whether the wrong set is too dense.
+    """Flat indices of wrong entries, and whether the wrong set is too dense.
 
-    Every test moves one group of entries at random and costs eight forwards; a wrong entry among n is
-    found in about 2 log2(n) tests. Groups are halves of halves, so neighbouring wrong entries share tests.
+    A single one is weighed: moved by its row, by its column, ..., it changes the disagreement by the number
+    of the row and column. Several are found by adaptive group testing.
     """
-    values = problem.values
-    n = values[index].numel()
-    base = problem.forward(values)
-    step = steps_of(problem, base)[0]
-    (scale,) = scales([values[index]])
-    grads = [analytic.to(values[index].dtype) if i == index else None for i in range(len(values))]
+    search = _Search.of(problem, cotangent, analytic, index, draws)
+    only = search.weighed()
+    return ([only], False) if only is not None else search.halved()
 
-    def fails(low: int, high: int) -> bool:
-        u = torch.zeros_like(wide(values[index])).reshape(-1)
-        full = (scale * draws.magnitudes(values[index]) * draws.signs(values[index])).reshape(-1)
-        u[low:high] = full[low:high]
-        direction = [
-            u.reshape(v.shape) if i == index else torch.zeros_like(wide(v)) for i, v in enumerate(values)
-        ]
-        measured = slope(problem, values, direction, step, base)
-        return measured is not None and not measured.gap(cotangent, grads).explained
 
-    found: list[int] = []
-    groups = [(0, n)]
-    while groups:
-        groups.sort(key=lambda g: g[0] - g[1])
-        low, high = groups.pop(0) if len(groups) < 4 * _MOST else groups.pop()
-        if high - low == 1:
-            found.append(low)
-            if len(found) >= _MOST:
-                return found, True
-            continue
-        middle = (low + high) // 2
-        halves = [(low, middle), (middle, high)]
-        groups += [half for half in halves if fails(*half)]
-        if len(groups) > 4 * _MOST:
-            return [*found, *(low for low, _ in groups[:_MOST])], True
-    return found, False
+@dataclass(frozen=True)
+class _Search:
+    """Moves parts of one input at random; every move costs eight forwards."""
+
+    problem: Problem
+    cotangent: Cotangent
+    grads: list[Tensor | None]
+    index: int
+    full: Tensor
+    base: list[Tensor]
+    step: float
+
+    @classmethod
+    def of(
+        cls, problem: Problem, cotangent: Cotangent, analytic: Tensor, index: int, draws: Draws
+    ) -> _Search:
+        values = problem.values
+        base = problem.forward(values)
+        (scale,) = scales([values[index]])
+        full = scale * draws.magnitudes(values[index]) * draws.signs(values[index])
+        grads = [analytic.to(values[index].dtype) if i == index else None for i in range(len(values))]
+        return cls(problem, cotangent, grads, index, full, base, steps_of(problem, base)[0])
+
+    def along(self, part: Tensor) -> Gap | None:
+        """The disagreement when the input is moved along `part`."""
+        values = self.problem.values
+        direction = [part if i == self.index else torch.zeros_like(wide(v)) for i, v in enumerate(values)]
+        measured = slope(self.problem, values, direction, self.step, self.base)
+        return None if measured is None else measured.gap(self.cotangent, self.grads)
+
+    def fails(self, low: int, high: int) -> bool:
+        """Whether entries from `low` to below `high` show a disagreement."""
+        part = torch.zeros_like(self.full, memory_format=torch.contiguous_format).view(-1)
+        part[low:high] = self.full.reshape(-1)[low:high]
+        gap = self.along(part.reshape(self.full.shape))
+        return gap is not None and not gap.explained
+
+    def weighed(self) -> int | None:
+        """The wrong entry, if there is one only: moved alone it disagrees, and all others agree."""
+        whole = self.along(self.full)
+        if self.full.is_complex() or whole is None or whole.explained:
+            return None
+        place = []
+        for axis, size in enumerate(self.full.shape):
+            code = torch.linspace(0.5, 1.0, size, dtype=self.full.dtype, device=self.full.device)
+            shape = [-1 if k == axis else 1 for k in range(self.full.dim())]
+            weighed = self.along(self.full * code.reshape(shape))
+            if weighed is None:
+                return None
+            place.append(round((weighed.size / whole.size - 0.5) * 2 * (size - 1)))
+        if not all(0 <= k < size for k, size in zip(place, self.full.shape, strict=True)):
+            return None
+        others = self.full.clone()
+        others[tuple(place)] = 0
+        rest = self.along(others)
+        flat = sum(k * stride for k, stride in zip(place, self._strides(), strict=True))
+        alone = rest is not None and rest.explained and self.fails(flat, flat + 1)
+        return flat if alone else None
+
+    def _strides(self) -> list[int]:
+        return [math.prod(self.full.shape[axis + 1 :]) for axis in range(self.full.dim())]
+
+    def halved(self) -> tuple[list[int], bool]:
+        """A wrong entry among n is found in about 2 log2(n) tests. Groups are halves of halves, so
+        neighbouring wrong entries share tests.
+        """
+        found: list[int] = []
+        groups = [(0, self.full.numel())]
+        while groups:
+            groups.sort(key=lambda g: g[0] - g[1])
+            low, high = groups.pop(0) if len(groups) < 4 * _MOST else groups.pop()
+            if high - low == 1:
+                found.append(low)
+                if len(found) >= _MOST:
+                    return found, True
+                continue
+            middle = (low + high) // 2
+            halves = [(low, middle), (middle, high)]
+            groups += [half for half in halves if self.fails(*half)]
+            if len(groups) > 4 * _MOST:
+                return [*found, *(low for low, _ in groups[:_MOST])], True
+        return found, False

@@ -16,6 +16,9 @@ from gradcheck_tool.gradcheck.stencil import scales, wide
 if TYPE_CHECKING:
     from gradcheck_tool.gradcheck.diagnoses.diagnosis import Diagnosis
     from gradcheck_tool.gradcheck.evidence import Evidence
+    from gradcheck_tool.gradcheck.probes import Cotangent
+    from gradcheck_tool.gradcheck.problem import Problem
+    from gradcheck_tool.gradcheck.stencil import Gap
 
 _OTHER_VALUES = (
     "signs",
@@ -28,6 +31,9 @@ _OTHER_VALUES = (
     "ties",
 )
 """Variations at which an iteration need not converge."""
+
+SMALL = 8 * torch.finfo(torch.float32).eps
+"""Relative size of what rounding to float32 explains."""
 
 _INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
@@ -42,28 +48,46 @@ def is_within_rounding(session: Session, m: Mismatch) -> bool:
     verdict, gap = session.verdicts[m.index], m.judgement.gap
     verdict.word = "ok" if verdict.word == "inconclusive" else verdict.word
     size = max(abs(gap.numeric), abs(gap.analytic))
-    if verdict.factor is not None and size > 0:
-        verdict.factor = max(verdict.factor, abs(gap.size) / size)
+    if verdict.factor is not None and verdict.entry is not None and size > 0:
+        raised = max(verdict.factor, abs(gap.size) / size)
+        verdict.factor, verdict.entry = raised, verdict.entry * raised / verdict.factor
     return True
 
 
 def _is_below_native(session: Session, m: Mismatch) -> bool:
     """Rounding to float32 inside a Function that was given float32 or less is no mistake in double."""
-    if session.problem is session.native:
+    like = m.problem.values[m.index]
+    gradient = dense(m.analytic, like)
+    if not bool(torch.isfinite(gradient.abs()).all()):
         return False
-    small = 8 * torch.finfo(torch.float32).eps
     gap = m.judgement.gap
-    outputs = zip(m.cotangent, m.problem.forward(m.problem.values), strict=True)
-    typical = sum(float((wide(v) * wide(y)).abs().sum()) for v, y in outputs if v is not None)
-    if abs(gap.size) <= small * max(abs(gap.numeric), typical):
+    limit = rounding_of(session, m.problem, m.cotangent, m.index, gradient, gap)
+    if limit == 0.0:
+        return False
+    if abs(gap.size) <= limit:
         return True
     if m.reference is None:
         return False
-    like = m.problem.values[m.index]
-    a, r = dense(m.analytic, like), dense(m.reference, like)
-    if not bool(torch.isfinite(a.abs()).all()):
-        return False
-    return float((a - r).abs().max()) <= small * float(r.abs().max())
+    r = dense(m.reference, like)
+    return float((gradient - r).abs().max()) <= SMALL * float(r.abs().max())
+
+
+def rounding_of(
+    session: Session, problem: Problem, cotangent: Cotangent, index: int, gradient: Tensor, gap: Gap
+) -> float:
+    """The largest disagreement that is put down to rounding in float32; 0 where double was given.
+
+    A gradient with no more digits than float32 was computed in it, and inherits the rounding of numbers that
+    cancel; else only numbers that were saved may have been rounded.
+    """
+    if session.problem is session.native:
+        return 0.0
+    (scale,) = scales([problem.values[index]])
+    size = float((gradient.abs() * scale).square().sum().sqrt())
+    if not gradient.is_complex() and torch.equal(gradient, gradient.float().double()):
+        outputs = zip(cotangent, problem.forward(problem.values), strict=True)
+        size = max(size, sum(float((wide(v) * wide(y)).abs().sum()) for v, y in outputs if v is not None))
+    return SMALL * max(abs(gap.numeric), size)
 
 
 def _is_tolerated(session: Session, m: Mismatch) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
 
+from gradcheck_tool.gradcheck import sensitivity
 from gradcheck_tool.gradcheck.arguments import has_effect
 from gradcheck_tool.gradcheck.compare import (
-    SCREEN,
     Comparison,
     Mismatch,
     beside,
@@ -52,10 +53,11 @@ def check_given(session: Session) -> None:
     guard = _guard(session, problem, cotangents, analytic)
     session.usual = max((abs(j.gap.numeric) for j in guard if math.isfinite(j.gap.numeric)), default=0.0)
     mismatches = _mismatches(session, problem, cotangents, analytic, guard)
+    sensitivity.look_for_iterations(session)
     for i, verdict in enumerate(session.verdicts):
         judgement = guard[i] if i < len(guard) else guard[0]
         verdict.word = "ok" if judgement.verdict == "agree" or session.body is not None else "inconclusive"
-        _state_sensitivity(session, i, judgement)
+        sensitivity.state(session, i, judgement, cotangents[0], analytic[0][i])
     for i in session.manifolds:
         session.verdicts[i].word = "ok"
     report(session, mismatches, "", natural=True)
@@ -114,19 +116,6 @@ def _raw_fits(session: Session, problem: Problem, cotangent: Cotangent) -> bool:
     return all(p >= len(raw) or raw[p] is None or raw[p].shape == v.shape for p, v in pairs)
 
 
-def _state_sensitivity(session: Session, index: int, judgement: Judgement) -> None:
-    """What a pass would have noticed: the probe's error bar against the whole gradient and one entry."""
-    gap = judgement.gap
-    size = max(abs(gap.numeric), abs(gap.analytic))
-    if not math.isfinite(gap.error) or size == 0.0:
-        return
-    factor, spread = gap.error / size, math.sqrt(session.problem.values[index].numel())
-    if session.body is not None:
-        factor, spread = min(factor, SCREEN), 1.0
-    session.verdicts[index].factor = factor
-    session.verdicts[index].entry = factor * spread
-
-
 def _guard(
     session: Session, problem: Problem, cotangents: list[Cotangent], analytic: list[Grads]
 ) -> list[Judgement]:
@@ -143,7 +132,7 @@ def _guard(
         if isinstance(again, Exception):
             return verdicts
         verdicts = [
-            b if a.verdict == "unclear" and b.verdict == "agree" else a
+            replace(b, sure=max(a.sure, b.sure)) if a.verdict == "unclear" and b.verdict == "agree" else a
             for a, b in zip(verdicts, again, strict=True)
         ]
     if session.coarse:

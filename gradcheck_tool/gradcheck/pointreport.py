@@ -140,7 +140,10 @@ def _report_one(session: Session, m: Mismatch, label: str, *, natural: bool) -> 
     evidence = gather(m, body_at(session, m.problem), session.draws, found, session.klass)
     answer = diagnose(evidence)
     if is_excused(session, evidence, answer, label):
-        session.verdicts[m.index].word = "ok"
+        verdict = session.verdicts[m.index]
+        verdict.word = "ok"
+        if natural:  # what is excused at the given inputs is not claimed to be noticed
+            verdict.factor = verdict.entry = None
         return
     if answer.word in _NO_SIMPLE_MISTAKE and session.klass is not None:
         said = claims_of_callers(session.klass)

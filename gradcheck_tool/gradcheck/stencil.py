@@ -11,7 +11,7 @@ rounding x + j d u to the dtype, so that the rounding of the inputs is no error.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -237,6 +237,8 @@ class Judgement:
 
     verdict: str
     gap: Gap
+    sure: float = math.inf
+    """The size of a disagreement that would have been proven."""
 
     @property
     def wrong(self) -> bool:
@@ -269,7 +271,19 @@ def judge(
             history[k].append(measured.gap(v, g))
         if all(_settled(gaps) for gaps in history):
             break
-    return [_verdict(gaps) for gaps in history]
+    shrink = _SHRINK[coarsest(values)]
+    return [replace(_verdict(gaps), sure=_sure(gaps, shrink)) for gaps in history]
+
+
+def _sure(gaps: list[Gap], shrink: float) -> float:
+    """A disagreement has to exceed two error bars; that of a smaller step is the larger one for its noise.
+
+    Steps at which even the right answer lies outside of the bar are of no use.
+    """
+    errors = sorted(g.error for g in gaps if g.explained)
+    if len(errors) > 1:
+        return errors[1]
+    return errors[0] * shrink if len(errors) == len(gaps) == 1 else math.inf
 
 
 def _steps(problem: Problem, base: Values) -> list[float]:
