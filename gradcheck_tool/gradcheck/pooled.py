@@ -109,7 +109,7 @@ def _pooled(gaps: Sequence[Gap], eps: float) -> Pool:
     if not gap.explained or _scatter(usable, 1.0) > most:
         common = abs(ratio) > bar and _scatter(usable, ratio) <= most
         return Pool(Judgement("wrong", gap), 1 / ratio if common else None)
-    return Pool(Judgement("agree" if bar <= _SHARP else "unclear", gap))
+    return Pool(Judgement("agree" if bar <= _SHARP else "unclear", gap, sure=2 * gap.error))
 
 
 def _scatter(gaps: Sequence[Gap], ratio: float) -> float:
