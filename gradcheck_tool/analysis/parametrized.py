@@ -38,7 +38,8 @@ def _decorators(func: Func) -> Iterator[str]:
 
 def _table(text: str) -> list[dict[str, Value]]:
     """The rows of one decorator; none where it does not list them."""
-    call = ast.parse(text.strip(), mode="eval").body
+    # In parentheses it is an expression wherever it stands: `x := y` is none alone.
+    call = ast.parse(f"({text.strip()}\n)", mode="eval").body
     if not isinstance(call, ast.Call) or not ast.unparse(call.func).endswith("mark.parametrize"):
         return []
     if len(call.args) < 2 or not isinstance(call.args[1], (ast.List, ast.Tuple)):
@@ -69,6 +70,6 @@ def _value(node: ast.expr) -> Value:
         return Tup(tuple(_value(part) for part in node.elts))
     try:
         value = ast.literal_eval(node)
-    except ValueError:
+    except (ValueError, TypeError):
         return unknown()
     return Const(value) if isinstance(value, SCALARS) else unknown()

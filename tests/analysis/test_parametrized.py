@@ -45,3 +45,15 @@ def test_no_other_values_are_taken(decorators: str) -> None:
 def test_each_value_is_taken(decorators: str) -> None:
     wrong = decorators.replace('"triple"', '"none"')
     assert findings(PROGRAM.format(decorators=wrong)) == [(ROW + decorators.count("\n"), "GL501")]
+
+
+@pytest.mark.parametrize(
+    "decorator",
+    [
+        '@(kinds := pytest.mark.parametrize("kind", ["double"]))',
+        '@pytest.mark.parametrize("kind", [{[]: 1}])',
+        '@pytest.mark.parametrize("kind", ["double"])  # and no other',
+    ],
+)
+def test_decorators_of_any_form_are_read(decorator: str) -> None:
+    findings(PROGRAM.format(decorators=decorator))
