@@ -218,7 +218,7 @@ def load_config(path: Path, extending: tuple[Path, ...] = ()) -> Config:
             wrong kind.
     """
     if path in extending:
-        raise ConfigError(f"{extending[-1]}: `extend` goes round in a circle: {path} extends this file")
+        raise ConfigError(f"{extending[-1]}: `extend` is circular: {path} extends this file")
     return parse_config(_table(path), path, extending)
 
 
@@ -236,7 +236,7 @@ def parse_config(table: Mapping[str, Any], path: Path, extending: tuple[Path, ..
 
 def _extended(path: Path, extending: tuple[Path, ...]) -> Config:
     if not path.exists():
-        raise ConfigError(f"{extending[-1]}: extend: {path} is not there")
+        raise ConfigError(f"{extending[-1]}: extend: {path} does not exist")
     return load_config(path, extending)
 
 
@@ -245,7 +245,7 @@ def with_settings(config: Config, settings: tuple[str, ...], folder: Path) -> Co
     for text in settings:
         values = _Reader(_parsed(text, f"{COMMAND_LINE}: {text}"), COMMAND_LINE, folder).values()
         if "extend" in values:
-            raise ConfigError(f"{COMMAND_LINE}: name the file itself in place of `extend`")
+            raise ConfigError(f"{COMMAND_LINE}: `extend` is not supported here; name the file itself")
         config = _extending(config, values, COMMAND_LINE)
     return config
 

@@ -32,7 +32,7 @@ def write_changes(changes: Iterable[Change]) -> list[Change]:
             now = change.path.read_bytes()
             # The other name of a file that was just changed, say by a link, shows the change already.
             if now not in (change.before, change.after):
-                note(f"gradlint: error: {change.path}: not changed: it is not what was checked any more")
+                note(f"gradlint: error: {change.path}: not changed: it has changed since it was checked")
                 continue
             if now != change.after:
                 write_atomically(change.path, change.after)

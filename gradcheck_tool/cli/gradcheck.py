@@ -119,7 +119,7 @@ def gradcheck(
 
     reports = targets(output_format or (), output_file, FORMATS)
     if fail_on not in FAIL_ON:
-        fail(f"--fail-on: no {fail_on!r}; there are {', '.join(FAIL_ON)}")
+        fail(f"--fail-on: unknown value {fail_on!r}; choose from {', '.join(FAIL_ON)}")
     make_engine = _engine(engine)
     folder = Path.cwd()
     overrides = Overrides(
@@ -178,7 +178,7 @@ def _engine(name: str) -> EngineMaker:
     if name == "local":
         return Engine.of
     if name not in ENGINES:
-        fail(f"--engine: no {name!r}; there are {', '.join(ENGINES)}")
+        fail(f"--engine: unknown value {name!r}; choose from {', '.join(ENGINES)}")
     if find_spec("ray") is None:
         fail("--engine ray needs Ray: `pip install 'gradcheck-tool[ray]'`")
     from gradcheck_tool.harness.ray_engine import RayEngine

@@ -109,7 +109,7 @@ def config_file(values: Sequence[str] | None) -> Path | None:
     """
     files = [value for value in values or () if _is_file(value)]
     if len(files) > 1:
-        fail(f"--config: {files[0]} and {files[1]} cannot both be in force")
+        fail(f"--config: {files[0]} and {files[1]} cannot both be used")
     return absolute(Path(files[0])) if files else None
 
 

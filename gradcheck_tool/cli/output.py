@@ -160,7 +160,7 @@ def targets(
         if name not in known:
             close = nearest(name, known)
             hint = f"did you mean {close!r}?" if close else f"there are {', '.join(known)}"
-            fail(f"--output-format: no format {name!r}; {hint}")
+            fail(f"--output-format: unknown format {name!r}; {hint}")
         target = Path(own) if own else file
         found.append(Target(name, None if target == STDOUT else target))
     places = [target.file for target in found]

@@ -102,9 +102,9 @@ def refuse_mixtures(request: Request) -> None:
         typer.Exit: with status 2.
     """
     if request.from_stdin and len(request.paths) > 1:
-        fail("`-` is standard input, which is checked by itself: give no other path")
+        fail("`-` (standard input) cannot be combined with other paths")
     if request.stdin_filename is not None and not request.from_stdin:
-        fail("--stdin-filename is the name of a program on standard input: give `-` as the path, or none")
+        fail("--stdin-filename is the name of a program on standard input: pass `-` as the path, or no path")
     if request.from_stdin and request.with_run is not None:
         fail("--with-run is for files, not for standard input")
     tasks = {
@@ -125,7 +125,7 @@ def refuse_mixtures(request: Request) -> None:
     if request.fix_only and request.diff:
         asked.append("--fix-only")
     if len(asked) > 1:
-        fail(f"{asked[0]} and {asked[1]} do not go together")
+        fail(f"{asked[0]} and {asked[1]} cannot be combined")
     for name, wanted in (
         ("--show-fixes", request.show_fixes),
         ("--exit-non-zero-on-fix", request.fail_on_fix),

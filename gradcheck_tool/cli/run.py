@@ -118,7 +118,7 @@ def run(
         fail(str(error))
     tell_left_out(session.configs_in_force(), folder)
     if watched.lost:
-        note(f"gradlint: error: not all that was seen could be kept: {gettempdir()} cannot be written to")
+        note(f"gradlint: error: some of what was seen is lost: {gettempdir()} is not writable")
     complete = not watched.lost
     complete &= save is None or _save(save, folder, session, watched)
     complete &= _print(outcome, session, wanted, folder, quiet, watched.left_alone, color)

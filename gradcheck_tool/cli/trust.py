@@ -37,7 +37,7 @@ def trust(
     """
     if list_only:
         if folders or remove:
-            fail("--list lists all that you trust: give it alone")
+            fail("--list cannot be combined with folders or --withdraw")
         _list(consents())
         return
     if not folders:

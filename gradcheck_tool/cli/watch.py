@@ -60,4 +60,4 @@ def _round(check: Callable[[], object]) -> None:
     note("Checking.")
     check()
     sys.stdout.flush()
-    note("Watching for changes; Ctrl+C ends it.")
+    note("Watching for changes; press Ctrl+C to stop.")

@@ -41,7 +41,9 @@ class Baseline:
         try:
             document = json.loads(read_file(path, MOST_OF_SETTINGS).decode("utf-8"))
             if document["version"] != VERSION:
-                raise ConfigError(f"{path}: baseline of another version of gradlint; write it again")
+                raise ConfigError(
+                    f"{path}: written by another version of gradlint; run --write-baseline again"
+                )
             self._known = Counter(
                 {(row["filename"], row["code"], row["context"]): row["count"] for row in document["findings"]}
             )

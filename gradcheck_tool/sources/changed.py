@@ -76,7 +76,7 @@ class ChangedLines:
         path = Path(filename)
         root = _root(path.parent)
         if root is None:
-            raise GitError(f"{filename} is in no git repository")
+            raise GitError(f"{filename} is not in a git repository")
         before = self._repository(root).data(path)
         if before is None:
             return None

@@ -122,11 +122,11 @@ def parse_notebook(data: bytes) -> Notebook:
         raw = data.decode("utf-8")
         document = json.loads(raw.removeprefix(_MARK))
     except (ValueError, RecursionError) as error:
-        raise SourceError(f"is no notebook: {error}") from error
+        raise SourceError(f"is not a notebook: {error}") from error
     if isinstance(document, dict) and "worksheets" in document:
-        raise SourceError("is a notebook of an old format; `jupyter nbconvert --to notebook` renews it")
+        raise SourceError("is a notebook in an old format; `jupyter nbconvert --to notebook` converts it")
     if not isinstance(document, dict) or not isinstance(document.get("cells"), list):
-        raise SourceError("is no notebook: it has no list of cells")
+        raise SourceError("is not a notebook: it has no list of cells")
     if not _is_python_notebook(document.get("metadata")):
         return Notebook(raw, ())
     cells: list[Cell] = []

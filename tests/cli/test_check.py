@@ -50,18 +50,18 @@ class TestExitStatus:
     @pytest.mark.parametrize(
         ("options", "words"),
         [
-            (["-", "a.py"], "give no other path"),
+            (["-", "a.py"], "cannot be combined with other paths"),
             (["a.py", "--stdin-filename", "b.py"], "--stdin-filename is the name"),
             (["-", "--add-noqa"], "--add-noqa is for files"),
             (["--stdin-filename", "a.py", "--show-files"], "--show-files is for files"),
-            (["--add-noqa", "--fix"], "--add-noqa and --fix do not go together"),
-            (["--write-baseline", "b.json", "--diff"], "--write-baseline and --diff do not go together"),
-            (["--show-files", "--watch"], "--show-files and --watch do not go together"),
+            (["--add-noqa", "--fix"], "--add-noqa and --fix cannot be combined"),
+            (["--write-baseline", "b.json", "--diff"], "--write-baseline and --diff cannot be combined"),
+            (["--show-files", "--watch"], "--show-files and --watch cannot be combined"),
             (["--statistics", "--output-format", "sarif"], "not as sarif"),
             (["--select", ","], "--select: no rule is named"),
             (["--target-torch", "newest"], "--target-torch: 'newest' is not a version"),
             (["--config", "none.toml"], "none.toml: No such file"),
-            (["--config", "a.toml", "--config", "b.toml"], "a.toml and b.toml cannot both be in force"),
+            (["--config", "a.toml", "--config", "b.toml"], "a.toml and b.toml cannot both be used"),
             (["--config", "selct=[]"], "--config: unknown key `selct`"),
             (["--config", 'select=["QQ1"]'], "--config: select: no rule matches 'QQ1'"),
         ],
@@ -120,7 +120,7 @@ class TestFilesThatCannotBeChecked:
             ("b.py", "def f(:\n", "b.py: does not parse as Python (row 1, column 7)"),
             ("b.py", "x = 1\ny = = 2\nz = 3\n", "(row 2, column 5)"),
             ("b.py", "x = " + "(" * 1300 + "1" + ")" * 1300, "b.py: is nested too deeply to be analysed"),
-            ("n.ipynb", '{"cells": [', "n.ipynb: is no notebook"),
+            ("n.ipynb", '{"cells": [', "n.ipynb: is not a notebook"),
         ],
     )
     def test_named_make_the_run_fail_whatever_they_are_about(self, gradlint, project, name, text, words):

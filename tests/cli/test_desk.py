@@ -127,9 +127,9 @@ class TestFixes:
         [
             (["--show-fixes"], "--show-fixes needs --fix"),
             (["--exit-non-zero-on-fix"], "--exit-non-zero-on-fix needs --fix"),
-            (["--fix-only", "--diff"], "--diff and --fix-only do not go together"),
-            (["--since", "HEAD", "--fix"], "--fix and --since do not go together"),
-            (["--since", "HEAD", "--add-noqa"], "--add-noqa and --since do not go together"),
+            (["--fix-only", "--diff"], "--diff and --fix-only cannot be combined"),
+            (["--since", "HEAD", "--fix"], "--fix and --since cannot be combined"),
+            (["--since", "HEAD", "--add-noqa"], "--add-noqa and --since cannot be combined"),
             (["-", "--since", "HEAD"], "--since is for files"),
         ],
     )

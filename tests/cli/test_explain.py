@@ -75,7 +75,7 @@ def test_cells_of_notebooks(explain):
         (("train.py:1",), "train.py:1: no finding here; there are findings in rows 8"),
         (("train.py:8", "GL101"), "no finding of GL101 here"),
         (("missing.py:3",), "no such file or folder"),
-        (("train.py:8", "--output-format", "json"), "no format 'json'"),
+        (("train.py:8", "--output-format", "json"), "unknown format 'json'"),
     ],
 )
 def test_says_what_is_wrong(explain, arguments, told):

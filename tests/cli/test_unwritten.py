@@ -240,7 +240,7 @@ def test_run_where_what_is_seen_cannot_be_kept(tmp_path, small_disk):
         (small_disk / "filler").unlink()
         assert not list(small_disk.iterdir())
     assert statuses == [2, 1]
-    assert f"error: not all that was seen could be kept: {small_disk} cannot be written to" in result.stderr
+    assert f"error: some of what was seen is lost: {small_disk} is not writable" in result.stderr
 
 
 def test_gradcheck(tmp_path):

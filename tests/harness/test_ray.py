@@ -180,4 +180,4 @@ def test_without_ray(ops, gradcheck, monkeypatch):
 def test_an_engine_that_there_is_not(ops, gradcheck):
     result = gradcheck("--engine", "slurm", "ops.py")
     assert result.exit_code == 2
-    assert result.stderr == "gradlint: error: --engine: no 'slurm'; there are local, ray\n"
+    assert result.stderr == "gradlint: error: --engine: unknown value 'slurm'; choose from local, ray\n"

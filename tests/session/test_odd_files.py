@@ -158,4 +158,4 @@ def test_of_cells_that_a_notebook_has_twice_the_last_ones_count() -> None:
 
 def test_a_notebook_whose_json_is_nested_too_deeply_is_no_notebook() -> None:
     text = '{"cells": [{"source": "import torch; loss.backward()"}], "metadata": ' + "[" * 100_000
-    assert "is no notebook" in str(checked(text, "a.ipynb").problem)
+    assert "is not a notebook" in str(checked(text, "a.ipynb").problem)

@@ -121,7 +121,7 @@ def test_a_commit_that_git_does_not_know(tmp_path, commit, commit_name):
 
 
 def test_a_file_in_no_repository(tmp_path):
-    with pytest.raises(GitError, match=r"a\.py is in no git repository"):
+    with pytest.raises(GitError, match=r"a\.py is not in a git repository"):
         touched(tmp_path, [1])
 
 

@@ -133,7 +133,7 @@ def test_a_cell_with_another_language_in_the_editor_is_left_out():
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"cells": 3}', b"\xff\xfe", b"not json"])
 def test_what_is_no_notebook_is_an_error(data):
-    with pytest.raises(SourceError, match="is no notebook"):
+    with pytest.raises(SourceError, match="is not a notebook"):
         parse_notebook(data)
 
 

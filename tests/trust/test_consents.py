@@ -347,7 +347,7 @@ def test_only_packs_in_the_folder_that_is_named_are_trusted(tree, tmp_path, mark
         ([], "name a pack"),
         (["missing"], "no such folder"),
         (["empty"], "no configuration names a pack in it"),
-        (["--list", "sub"], "give it alone"),
+        (["--list", "sub"], "cannot be combined"),
     ],
 )
 def test_wrong_usage(tree, words, said):
