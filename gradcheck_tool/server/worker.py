@@ -6,10 +6,12 @@ import gc
 import os
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.config import CACHE_FOLDER, ConfigError, Overrides
 from gradcheck_tool.server.lenses import lenses
+from gradcheck_tool.server.reading import read
 from gradcheck_tool.server.tasks import (
     Answer,
     Check,
@@ -27,6 +29,8 @@ from gradcheck_tool.session.session import Options, Session
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from pathlib import Path
+
+    from gradcheck_tool.server.reading import Reading
 
 # What the cyclic collector waits for: most of what an analysis makes is freed without it.
 _GARBAGE = 200_000
@@ -66,17 +70,20 @@ class Worker:
         )
         self._sessions: dict[Path, Session] = {}
         self._texts: dict[Path, str] = {}
+        self._known: dict[Path, tuple[Reading, Answer]] = {}
 
     def carry_out(self, task: Task) -> Answer | None:
         """The answer to a task; None where nobody waits for one."""
         if isinstance(task, Reload):
             self._sessions.clear()
+            self._known.clear()
             return None
         if isinstance(task, Know):
             self._take(task)
             return None
         if isinstance(task, Forget):
             self._texts.pop(task.path, None)
+            self._known.clear()
             for session in self._sessions.values():
                 session.forget(task.path)
             return None
@@ -101,6 +108,19 @@ class Worker:
         return Answer(task.number, text=_page(session, task.code))
 
     def _check(self, session: Session, task: Check) -> Answer:
+        """Check a text, unless it reads as the one before, or is no program where that was one."""
+        reading = None if task.path.suffix == ".ipynb" else read(task.text)
+        known = self._known.get(task.path)
+        if known is not None and reading is None:
+            return Answer(task.number, is_broken=True)
+        if known is not None and known[0] == reading:
+            return replace(known[1], number=task.number)
+        answer = self._checked(session, task)
+        if reading is not None and not answer.is_broken:
+            self._known[task.path] = (reading, answer)
+        return answer
+
+    def _checked(self, session: Session, task: Check) -> Answer:
         if task.unnamed or not task.path.exists():
             if not task.unnamed:
                 self._take(task)
@@ -115,6 +135,7 @@ class Worker:
         """Take the file to have this text in all sessions, where that is news."""
         if self._texts.get(task.path) != task.text:
             self._texts[task.path] = task.text
+            self._known.clear()
             for session in self._sessions.values():
                 session.update(task.path, task.text)
 

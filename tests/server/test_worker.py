@@ -1,0 +1,92 @@
+"""The process that analyses, without the process: what is checked again, and what need not be."""
+
+import pytest
+
+from gradcheck_tool.server.reading import read
+from gradcheck_tool.server.tasks import Check, Forget, Know, Reload, Settings
+from gradcheck_tool.server.worker import Worker
+
+HEAD = "import torch\n\nx = torch.ones(3, requires_grad=True)\ny = x.exp()\n"
+WRONG = f"{HEAD}y.mul_(2)\ny.sum().backward()\n"
+
+
+@pytest.fixture
+def counted(tmp_path, monkeypatch):
+    """A worker, and the number of checks that it has carried out."""
+    worker, checks = Worker(Settings()), []
+    checked = worker._checked
+
+    def count(session, task):
+        checks.append(task.path.name)
+        return checked(session, task)
+
+    monkeypatch.setattr(worker, "_checked", count)
+    (tmp_path / "gradlint.toml").write_text("")
+    for name in ("a.py", "net.py"):
+        (tmp_path / name).write_text("")
+    return worker, checks
+
+
+def check(worker, folder, text, name="a.py"):
+    answer = worker.carry_out(Check(1, folder, folder / name, text))
+    return [one.code for one in answer.findings], answer.is_broken
+
+
+def test_what_reads_the_same_is_not_checked_again(counted, tmp_path):
+    worker, checks = counted
+    for comment in ("", "# a", "# ab", "  # abc"):
+        assert check(worker, tmp_path, f"{WRONG}{comment}") == (["GL201"], False)
+    assert len(checks) == 1
+    assert check(worker, tmp_path, f"\n{WRONG}") == (["GL201"], False)
+    assert len(checks) == 2
+
+
+def test_comments_that_suppress_count(counted, tmp_path):
+    worker, checks = counted
+    assert check(worker, tmp_path, WRONG) == (["GL201"], False)
+    suppressed = WRONG.replace("backward()", "backward()  # gradlint: ignore[GL201]")
+    assert check(worker, tmp_path, suppressed) == ([], False)
+    assert check(worker, tmp_path, WRONG.replace("backward()", "backward()  # noqa")) == ([], False)
+    assert len(checks) == 3
+
+
+def test_what_is_no_program_yet_is_broken_at_once(counted, tmp_path):
+    worker, checks = counted
+    assert check(worker, tmp_path, WRONG) == (["GL201"], False)
+    assert check(worker, tmp_path, f"{WRONG}y.") == ([], True)
+    assert check(worker, tmp_path, WRONG) == (["GL201"], False)
+    assert checks == ["a.py"]
+
+
+@pytest.mark.parametrize("between", ["know", "forget", "reload"])
+def test_changes_elsewhere_count(counted, tmp_path, between):
+    worker, checks = counted
+    text = f"from net import spoil\n{HEAD}spoil(y)\ny.sum().backward()\n"
+    (tmp_path / "net.py").write_text("def spoil(y):\n    pass\n")
+    assert check(worker, tmp_path, text) == ([], False)
+    wrong = "def spoil(y):\n    y.mul_(2)\n"
+    path = tmp_path / "net.py"
+    if between == "know":
+        worker.carry_out(Know(0, tmp_path, path, wrong))
+    else:
+        path.write_text(wrong)
+        task = Forget(0, tmp_path, path) if between == "forget" else Reload(0, tmp_path, tmp_path)
+        worker.carry_out(task)
+    assert check(worker, tmp_path, text) == (["GL201"], False)
+    assert len(checks) == 2
+
+
+def test_what_cannot_be_used_is_told(counted, tmp_path):
+    worker, _ = counted
+    (tmp_path / "gradlint.toml").write_text("nonsense = 1")
+    answer = worker.carry_out(Check(7, tmp_path, tmp_path / "a.py", WRONG))
+    assert answer.number == 7
+    assert "nonsense" in answer.error
+
+
+def test_places_and_comments_decide():
+    assert read("x = 1") == read("x = 1  # why")
+    assert read("x = 1") != read(" \nx = 1")
+    assert read("x = 1") != read("x = 1  # noqa: GL201")
+    assert read("x = 1  # noqa") != read("x = 1\n# noqa")
+    assert read("x = (") is None
