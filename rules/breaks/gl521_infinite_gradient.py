@@ -82,7 +82,7 @@ class HiddenInfinities(Tracker):
 
 
 class InfiniteGradient(Rule):
-    """`where` is to keep an operation away from values that it cannot take; its derivative is taken there.
+    """`where` hides the values that an operation cannot take, but not their derivatives.
 
     ## What it detects
 

@@ -72,7 +72,7 @@ class Switches(Tracker):
 
 
 class ModeSwitchAsCondition(Rule):
-    """A condition switches the mode of a module instead of asking for it.
+    """A condition switches the mode of a module instead of reading it.
 
     ## What it detects
 

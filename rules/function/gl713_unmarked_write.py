@@ -16,7 +16,7 @@ class UnmarkedWrite(Rule):
     ## Why it is wrong
 
     Autograd does not learn that the caller's tensor has changed: its version is bumped, but its history
-    still says the old values. Gradients through later uses of it are wrong.
+    still describes the old values. Gradients through later uses of it are wrong.
 
     ## Example
 

@@ -6,7 +6,7 @@ from gradcheck_tool import FunctionDefect, Rule, Severity, Violation
 
 
 class StateOnClass(Rule):
-    """A custom Function passes values from forward to backward by its class.
+    """A custom Function passes values from forward to backward through its class.
 
     ## What it detects
 

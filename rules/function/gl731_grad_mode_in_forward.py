@@ -6,7 +6,7 @@ from gradcheck_tool import FunctionDefect, Rule, Severity, Violation
 
 
 class GradModeInForward(Rule):
-    """The forward of a custom Function asks for the grad mode.
+    """The forward of a custom Function reads the grad mode.
 
     ## What it detects
 

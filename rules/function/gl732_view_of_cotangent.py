@@ -15,8 +15,8 @@ class ViewOfCotangent(Rule):
 
     ## Why it is wrong
 
-    What comes after the Function decides how that gradient lies in memory: it is not contiguous where
-    that is a sum over some dimensions, or a transposition, and `view` raises.
+    What comes after the Function determines the memory layout of that gradient: after a sum over some
+    dimensions, or a transposition, it is not contiguous, and `view` raises.
 
     ## Example
 

@@ -6,7 +6,7 @@ from gradcheck_tool import FunctionDefect, Rule, Severity, Violation
 
 
 class TruthOfElements(Rule):
-    """A custom backward takes a branch on a comparison that has an answer for each element.
+    """A custom backward branches on a comparison that has a result for each element.
 
     ## What it detects
 
@@ -15,8 +15,8 @@ class TruthOfElements(Rule):
 
     ## Why it is wrong
 
-    The comparison is a tensor with as many elements as the input. For more than one PyTorch raises; each
-    element has to take its own way.
+    The comparison is a tensor with as many elements as the input. For more than one PyTorch raises;
+    each element has to be decided by itself.
 
     ## Example
 

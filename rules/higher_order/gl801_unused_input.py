@@ -15,7 +15,7 @@ _WHY = {
 
 
 class UnusedInputToGrad(Rule):
-    """A gradient is asked with respect to something the output does not depend on.
+    """A gradient is requested with respect to something the output does not depend on.
 
     ## What it detects
 

@@ -210,7 +210,7 @@ def _buffers(record: Instance) -> set[object]:
 
 
 class GraphInBuffer(Rule):
-    """A buffer or a frozen parameter gets a graph by what is written into it.
+    """A buffer or a frozen parameter acquires a graph through what is written into it.
 
     ## What it detects
 
