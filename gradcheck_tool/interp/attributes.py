@@ -117,6 +117,7 @@ def _property(s: State, value: Value | None) -> Instance | None:
 
 # What tuples have, and the sizes of tensors, which are tuples.
 _OF_TUPLES = frozenset({*dir(tuple), "numel"})
+_OF_NONE = frozenset(dir(None))
 
 
 def get(m: Interpreter, s: State, obj: Value, name: str, site: Any) -> Outcomes:
@@ -149,6 +150,10 @@ def get(m: Interpreter, s: State, obj: Value, name: str, site: Any) -> Outcomes:
         return get(m, s, obj.func, name, site)
     if isinstance(obj, NoGradient):
         raise_none(m, s, "AttributeError", obj, site, f"'NoneType' object has no attribute '{name}'")
+        return [(s, NONE)]
+    if obj == NONE and s.path_condition and name not in _OF_NONE:
+        # An option that names nothing ends here; what is None whichever way is set elsewhere.
+        m.raise_exception(s, "AttributeError")
         return [(s, NONE)]
     if isinstance(obj, Const) and name == "value":
         return [(s, obj)]  # of a member of an enumeration, which is taken for its value

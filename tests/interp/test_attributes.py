@@ -145,6 +145,31 @@ class Trainer:
     assert [finding.code for finding in told(program)] == ["GL101"]
 
 
+CHOSEN = """
+import torch
+from torch import nn
+class Solver:
+    def __init__(self, kind, loader):
+        self.net, self.loader = None, loader
+        if kind == "narrow":
+            self.net = nn.Linear(2, 1)
+        elif kind == "wide":
+            self.net = nn.Linear(2, 8)
+        self.optimizer = torch.optim.SGD(self.net.parameters(), 0.1)
+    def train(self):
+        for x in self.loader:
+            loss = self.net(x).sum()
+            {clear}
+            loss.backward()
+            self.optimizer.step()
+"""
+
+
+def test_a_way_on_which_an_option_names_nothing_ends_where_that_is_used() -> None:
+    assert told(CHOSEN.format(clear="self.net.zero_grad()")) == []
+    assert [finding.code for finding in told(CHOSEN.format(clear="pass"))] == ["GL401"]
+
+
 @each(PROGRAMS)
 def test_model_and_pytorch_agree(program: str) -> None:
     check_agreement(program)
