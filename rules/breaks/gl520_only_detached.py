@@ -66,6 +66,8 @@ class TrainedApart(Tracker):
         for made, network, optimizer in optimized:
             if sum(each[2] == optimizer for each in optimized) > 1 or not _steps(methods, optimizer):
                 continue
+            if any(_trains_what_is_given(method, optimizer) for method in methods):
+                continue
             cuts = _cuts(methods, network)
             if cuts and record is not None:
                 module = record.env.module
@@ -127,6 +129,28 @@ def _cuts(methods: Sequence[_Method], network: str) -> list[nodes.GetAttr]:
             elif path.count(".") and network.startswith(f"{path}.") and not _is_only_asked(method, reg):
                 return []
     return found
+
+
+def _trains_what_is_given(method: _Method, optimizer: str) -> bool:
+    """Does a method that steps an optimizer differentiate what callers have computed, maybe with its network?
+
+    It does where its loss has no other graph: all that the object computes for it is detached.
+    """
+    if not any(method.path(step.obj) == optimizer for _, step in method.calls("step")):
+        return False
+
+    def is_own(made: nodes.Instr | str) -> bool:
+        return isinstance(made, nodes.Call) and bool(method.path(made.func))
+
+    def ends(made: nodes.Instr) -> bool:
+        return is_own(made) or (isinstance(made, nodes.GetAttr) and made.name in _CUTS)
+
+    for _, backward in method.calls("backward"):
+        behind = list(method.behind(backward.obj, ends))
+        given = [origin for origin in behind if isinstance(origin, str) and origin != method.receiver]
+        if given and not any(map(is_own, behind)):
+            return True
+    return False
 
 
 def _is_part(method: _Method, i: nodes.Instr, network: str) -> bool:

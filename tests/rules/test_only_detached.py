@@ -55,3 +55,28 @@ def test_what_may_be_trained_in_another_way_is_quiet(old: str, new: str) -> None
     source = TRAINER.format(given="features.detach()")
     assert old in source
     assert "GL520" not in [finding.code for finding in told(source.replace(old, new))]
+
+
+GIVEN = """
+import torch
+import torch.nn.functional as F
+from networks import Critic
+
+class Learner:
+    def __init__(self):
+        self.critic = Critic()
+        self.optimizer = torch.optim.Adam(self.critic.parameters())
+
+    def update(self, experience):
+        value, following, reward = experience
+        target = reward + self.critic(following).detach()
+        loss = F.smooth_l1_loss({value}, target)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("value", "expected"), [("value", []), ("self.actor(following)", ["GL520"])])
+def test_callers_may_give_what_the_network_has_computed(value: str, expected: list[str]) -> None:
+    assert [f.code for f in told(GIVEN.format(value=value)) if f.code == "GL520"] == expected

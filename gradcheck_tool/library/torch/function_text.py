@@ -21,7 +21,7 @@ from gradcheck_tool.ir.operands import reads
 from gradcheck_tool.ir.wording import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from gradcheck_tool.domain.state import State
 
@@ -116,10 +116,13 @@ class FunctionBody:
         """Is a parameter among what the value of a register was computed from, on any way?"""
         return any(isinstance(origin, str) for origin in self.behind(reg))
 
-    def behind(self, reg: int) -> Iterator[ir.Instr | str]:
+    def behind(
+        self, reg: int, ends: Callable[[ir.Instr], bool] = lambda _: False
+    ) -> Iterator[ir.Instr | str]:
         """The instructions and the parameters that the value of a register was computed from, on any way.
 
-        What is read of an object (of ctx) includes what the method stores there under that name.
+        What is read of an object (of ctx) includes what the method stores there under that name. What is
+        behind an instruction that `ends` a way is left out.
         """
         seen: set[int] = set()
         todo = [reg]
@@ -133,6 +136,8 @@ class FunctionBody:
                 continue
             seen.add(source)
             yield made
+            if ends(made):
+                continue
             if isinstance(made, ir.LoadName) and made.scope is ir.Scope.LOCAL:
                 if made.name in self.params:
                     yield made.name
