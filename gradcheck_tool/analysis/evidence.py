@@ -12,10 +12,12 @@ from gradcheck_tool.analysis.usage import Usage, Uses, uses_at_module_level, use
 from gradcheck_tool.domain.records import Class, Frame, Func
 from gradcheck_tool.domain.values import Ref, Value
 from gradcheck_tool.interp import attributes
+from gradcheck_tool.interp.imports import module_variables, resolve_import
 from gradcheck_tool.ir import nodes as ir
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
+    from gradcheck_tool.interp.api import Interpreter
 
 # What is assumed of an argument that what is differentiated is computed from.
 REQUIRES_GRADIENT = "requires a gradient"
@@ -34,7 +36,8 @@ class Place(NamedTuple):
 class Evidence:
     """Reads how functions and classes use their values, each once."""
 
-    def __init__(self) -> None:
+    def __init__(self, m: Interpreter) -> None:
+        self._m = m
         self._of_functions: dict[int, Uses] = {}
         self._of_classes: dict[int, Uses] = {}
 
@@ -62,6 +65,18 @@ class Evidence:
         """Does a function call `backward`?"""
         return function.worked_out(_calls_backward)
 
+    def hands_on_to_backward(self, s: State, place: Place, depth: int = DEPTH) -> bool:
+        """Does a function pass something on to what calls `backward`, in whatever file?"""
+        uses = self.uses_of(place.function, method=place.cls is not None).values()
+        callees = {callee for usage in uses for callee, _ in usage.passed}
+        targets = [self._callee(s, place, callee) for callee in sorted(callees)]
+        return any(
+            self.differentiates(target.function)
+            or (depth > 1 and self.hands_on_to_backward(s, target, depth - 1))
+            for target in targets
+            if target is not None
+        )
+
     def uses_of(self, function: ir.Function, *, method: bool) -> Uses:
         """How a function, a method or a module's body uses its variables."""
         uses = self._of_functions.get(id(function))
@@ -85,7 +100,7 @@ class Evidence:
         whole = Usage()
         whole.add(usage)
         for callee, key in sorted(usage.passed, key=str):
-            target = _callee(s, place, callee)
+            target = self._callee(s, place, callee)
             if target is None:
                 continue
             params = target.function.params[target.cls is not None :]
@@ -93,6 +108,32 @@ class Evidence:
                 if key in (index, p.name) and p.kind not in (ir.ParamKind.VARARGS, ir.ParamKind.KWARGS):
                     whole.add(self.parameter(s, target, p.name, depth - 1))
         return whole
+
+    def _callee(self, s: State, place: Place, path: str) -> Place | None:
+        """The function, method or constructor of the repository that a name stands for, in whatever file."""
+        cls: Ref | None = None
+        value: Value | None
+        if path.startswith("self."):
+            cls = place.cls
+            value = None if cls is None else attributes.in_class(s, cls, path.removeprefix("self."))
+        else:
+            value = self._global(s, place, path)
+            cls = value if isinstance(value, Ref) and s.get(value, Class) is not None else None
+            value = value if cls is None else attributes.in_class(s, cls, "__init__")
+        func = s.get(value, Func)
+        return None if func is None else Place(func.function, cls, func.env.globals)
+
+    def _global(self, s: State, place: Place, path: str) -> Value | None:
+        """What a name of the file, or a name of a module that it imports, stands for."""
+        first, _, inner = path.partition(".")
+        is_global = first not in place.function.local_names or place.function.kind is ir.FunctionKind.MODULE
+        frame = s.get(place.module, Frame) if is_global else None
+        value = None if frame is None else frame.locals.get(first)
+        if value is None or not inner:
+            return None if value is None else resolve_import(self._m, s, value)
+        variables = module_variables(s, resolve_import(self._m, s, value))
+        found = None if variables is None else variables.locals.get(inner)
+        return None if found is None else resolve_import(self._m, s, found)
 
 
 def _calls_backward(function: ir.Function) -> bool:
@@ -109,19 +150,3 @@ def methods_of(s: State, cls: Ref) -> list[ir.Function]:
             if func is not None:
                 found.append(func.function)
     return found
-
-
-def _callee(s: State, place: Place, path: str) -> Place | None:
-    """The function, method or constructor of the repository that a name stands for."""
-    value: Value | None
-    if path.startswith("self."):
-        cls = place.cls
-        value = None if cls is None else attributes.in_class(s, cls, path.removeprefix("self."))
-    else:
-        is_global = path not in place.function.local_names or place.function.kind is ir.FunctionKind.MODULE
-        frame = s.get(place.module, Frame) if is_global else None
-        value = None if frame is None else frame.locals.get(path)
-        cls = value if isinstance(value, Ref) and s.get(value, Class) is not None else None
-        value = value if cls is None else attributes.in_class(s, cls, "__init__")
-    func = s.get(value, Func)
-    return None if func is None else Place(func.function, cls, func.env.globals)

@@ -115,12 +115,17 @@ class Casting:
 
     @cached_property
     def trains(self) -> bool:
-        """Does the unit, or another method of its class or function of its file, call `backward`?"""
+        """Does the unit, or another method of its class or function of its file, call `backward`?
+
+        Or does the unit hand something on to a function of another file that does?
+        """
         s = self._out.state
         cls, frame = self._place.cls, s.get(self._place.module, Frame)
         near = methods_of(s, cls) if cls is not None else ()
         of_file = (frame.env.module.body, *frame.env.module.functions) if frame is not None else ()
-        return any(map(self._differentiates, (self._place.function, *near, *of_file)))
+        if any(map(self._differentiates, (self._place.function, *near, *of_file))):
+            return True
+        return self._m.program.refinement.evidence.hands_on_to_backward(s, self._place)  # type: ignore[no-any-return]
 
     @cached_property
     def trains_itself(self) -> bool:
@@ -193,7 +198,8 @@ class Casting:
 
     def value(self, name: str, usage: Usage, node: Any) -> Value:
         """What something that is called `name` and used so must be, unless it is an optimizer."""
-        if "step" not in usage.methods:
+        # What is called is no optimizer: an engine steps itself.
+        if "step" not in usage.methods or (usage.called and usage.methods & MODULE):
             made = (
                 self._of_callers(name, usage, node)
                 or self._of_file(name, usage, node)
@@ -372,7 +378,7 @@ class Refinement:
     def __init__(self, m: Interpreter, elsewhere: Surroundings | None = None) -> None:
         self._m = m
         self._elsewhere = elsewhere
-        self.evidence = Evidence()
+        self.evidence = Evidence(m)
 
     def given(self, s: State, place: Place, params: Sequence[str]) -> Mapping[str, Given]:
         """What other files of the repository pass to a function or to the constructor of a class."""

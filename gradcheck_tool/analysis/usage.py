@@ -40,7 +40,7 @@ class Usage:
         taken_apart: what a call of it returned is unpacked, indexed or iterated over.
         optimized: its `parameters()` are given to what makes an optimizer.
         stepped: it is given to something else that steps it or unscales its gradients.
-        passed: to what it is passed: a name or `self.method`, and the position or the keyword.
+        passed: to what it is passed: a name, `module.name` or `self.method`, and the position or the keyword.
         stored: the attributes of `self` that it is stored in.
     """
 
@@ -191,6 +191,7 @@ class _Reader:
             owner, name = methods[instr.func]
             self._of(owner).methods.add(name)
             self._iterate(f"{owner}.{name}", instr.args, paths)
+            self._pass(f"{owner}.{name}", instr.args, paths)
             if name in RETURN_SELF:
                 paths[instr.dst] = owner
             elif _STEPS.search(name) and instr.args and instr.args[0].value in paths:

@@ -1,0 +1,113 @@
+"""Calls into other files show what they are given, and what the file shows without them is not lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gradcheck_tool.analysis.program import AS_USED
+from gradcheck_tool.config import Overrides
+from gradcheck_tool.session.session import Options, Session
+
+CODE = "GL401"
+
+
+def found(session: Session, name: str) -> list[tuple[str, str]]:
+    outcome = session.check([Path(name)])
+    return [(Path(finding.location.filename).name, finding.code) for finding in outcome.findings]
+
+
+def write(folder: Path, name: str, text: str) -> None:
+    (folder / name).write_text(text, encoding="utf-8")
+
+
+STEPS = """import torch
+
+
+def forward(model, x):
+    return model(x).pow(2).mean()
+
+
+def update(model, loss, optimizer):
+    loss.backward()
+    optimizer.step()
+"""
+ROUNDS = """import torch
+{imported}
+
+
+def epoch(model, optimizer, loader):
+    model.train()
+    for x in loader:
+        loss = {of}forward(model, x)
+        {of}update(model, loss, optimizer)
+"""
+
+
+@pytest.mark.parametrize(
+    ("imported", "of"),
+    [("from steps import forward, update", ""), ("import steps", "steps.")],
+)
+@pytest.mark.parametrize("cleared", [False, True])
+def test_what_is_passed_on_is_what_another_file_takes_it_for(
+    tmp_path: Path, imported: str, of: str, cleared: bool
+) -> None:
+    clear = "optimizer.step()\n    optimizer.zero_grad()" if cleared else "optimizer.step()"
+    write(tmp_path, "steps.py", STEPS.replace("optimizer.step()", clear))
+    write(tmp_path, "rounds.py", ROUNDS.format(imported=imported, of=of))
+    expected = [] if cleared else [("steps.py", CODE)]
+    assert found(Session(tmp_path, Options()), "rounds.py") == expected
+
+
+def test_an_engine_that_steps_itself_is_a_model(tmp_path: Path) -> None:
+    write(tmp_path, "steps.py", STEPS + "    if optimizer is None:\n        model.step()\n")
+    write(tmp_path, "rounds.py", ROUNDS.format(imported="from steps import forward, update", of=""))
+    assert found(Session(tmp_path, Options()), "rounds.py") == [("steps.py", CODE)]
+
+
+COUNTED = "".join(f"    if options.a{i}:\n        total += {i + 1}\n" for i in range(120))
+COUNTS = "".join(
+    f"def count{n}(options):\n    total = {n}\n{COUNTED}    return total\n\n\n" for n in range(24)
+)
+COUNTING = (
+    """import argparse
+
+import torch
+import counts
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--train", action="store_true")
+    parser.add_argument("--test", action="store_true")
+    args = parser.parse_args()
+"""
+    + "".join(f"    counts.count{n}(args)\n" for n in range(24))
+    + """    if not args.train and not args.test:
+        raise ValueError
+    net = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    if args.train:
+        for x in torch.utils.data.DataLoader(args.data):
+            {clear}
+            loss = net(x).sum()
+            loss.backward()
+            optimizer.step()
+
+
+main()
+"""
+)
+
+
+def test_what_a_file_shows_on_its_own_is_not_lost_where_others_take_too_much_work(tmp_path: Path) -> None:
+    write(tmp_path, "counts.py", COUNTS)
+    write(tmp_path, "train.py", COUNTING.replace("{clear}", "pass"))
+    (finding,) = Session(tmp_path, Options()).check([Path("train.py")]).findings
+    assert finding.code == CODE
+    assert finding.assumes == (AS_USED,)
+    strict = Session(tmp_path, Options(Overrides(strict=True)))
+    assert found(strict, "train.py") == []
+    write(tmp_path, "train.py", COUNTING.replace("{clear}", "optimizer.zero_grad()"))
+    assert found(Session(tmp_path, Options()), "train.py") == []
