@@ -69,11 +69,15 @@ def explain(
         trust=trust,
     )
     try:
-        session = Session(Path.cwd(), Options(overrides))
+        session = Session(Path.cwd(), Options(overrides, cache=True, jobs=0))
         outcome = session.check([path])
         tell_left_out(session.configs_in_force(), Path.cwd())
         _refuse_problems(outcome)
         wanted = _wanted(outcome, absolute(path), cell, row, code)
+        if not wanted and absolute(path).is_relative_to(Path.cwd()):
+            # What is wrong may show only where another file of the project leads there.
+            outcome = session.check([path, Path()])
+            wanted = _wanted(outcome, absolute(path), cell, row, code)
         if not wanted:
             fail(_nothing(outcome, absolute(path), place, code))
         pictures = [_picture(session, outcome, finding) for finding in wanted]

@@ -9,12 +9,12 @@ from gradcheck_tool.report.concise import place
 from gradcheck_tool.report.frame import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from gradcheck_tool.report.context import ReportContext
     from gradcheck_tool.report.picture.arrows import Arrow
     from gradcheck_tool.report.picture.lanes import Lane
-    from gradcheck_tool.report.picture.layout import Picture, Row, Step
+    from gradcheck_tool.report.picture.layout import Mark, Picture, Row, Step
 
 # Pixels: the height of a row, how far the columns of arrows are apart, and what a head takes.
 _ROW = 24
@@ -48,26 +48,30 @@ def _row(row: Row, context: ReportContext, name: str) -> str:
 
 
 def _marked(row: Row, name: str) -> str:
-    """The line with its marked spans; marks may stand within each other, and then only their numbers do."""
-    text = row.text
+    """The line with its marked spans, which may stand within each other."""
+    return _spans(row.text, 0, len(row.text), row.marks, name)
+
+
+def _spans(text: str, start: int, end: int, marks: Sequence[Mark], name: str) -> str:
+    """A part of a line; `marks` are those in it, an outer one before those that it has in itself."""
     out: list[str] = []
-    at = 0
-    for mark in row.marks:
-        start, end = max(mark.start, at), max(mark.end, at)
-        kind = " class=finding" if mark.is_finding else ""
-        badge = "at finding" if mark.is_finding else "at"
-        numbers = "".join(
-            f'<span class="{badge}"><a href="#{name}-{number}">{number}</a></span>' for number in mark.numbers
-        )
-        inside = any(other is not mark and start <= other.start < end for other in row.marks)
-        if inside or start >= len(text):
-            out.append(f"{escape(printable(text[at:start]))}{numbers}")
-            at = start
-            continue
-        out.append(escape(printable(text[at:start])))
-        out.append(f"<mark{kind}>{escape(printable(text[start:end]))}</mark>{numbers}")
-        at = end
-    return "".join(out) + escape(printable(text[at:]))
+    while marks:
+        first, *rest = marks
+        begins, ends = max(first.start, start), min(first.end, end)
+        within = [mark for mark in rest if mark.start < ends]
+        marks = rest[len(within) :]
+        kind = " class=finding" if first.is_finding else ""
+        out.append(escape(printable(text[start:begins])))
+        out.append(f"<mark{kind}>{_spans(text, begins, ends, within, name)}</mark>{_numbers(first, name)}")
+        start = ends
+    return "".join(out) + escape(printable(text[start:end]))
+
+
+def _numbers(mark: Mark, name: str) -> str:
+    kind = "at finding" if mark.is_finding else "at"
+    return "".join(
+        f'<span class="{kind}"><a href="#{name}-{number}">{number}</a></span>' for number in mark.numbers
+    )
 
 
 def _arrows(picture: Picture) -> str:

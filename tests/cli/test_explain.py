@@ -62,6 +62,15 @@ def test_a_place_is_read_as_reports_print_it_and_may_be_that_of_a_step(explain, 
     assert "error[GL201]" in result.output
 
 
+def test_a_mistake_to_which_only_another_file_leads(explain, tmp_path):
+    (tmp_path / "net.py").write_text("def spoil(y):\n    y.mul_(2)\n    y.sum().backward()\n")
+    head = "import torch\nfrom net import spoil\n\nx = torch.ones(3, requires_grad=True)\n"
+    (tmp_path / "main.py").write_text(f"{head}spoil(x.exp())\n")
+    result = explain("net.py:3")
+    assert result.exit_code == 0, result.output
+    assert "main.py:5" in result.output
+
+
 def test_cells_of_notebooks(explain):
     result = explain("nb.ipynb:cell 2:2:1")
     assert result.exit_code == 0, result.output

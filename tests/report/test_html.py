@@ -3,11 +3,13 @@
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
+from gradcheck_tool.findings import TraceStep
 from gradcheck_tool.report import render
 from gradcheck_tool.report.context import ReportContext
 from gradcheck_tool.report.html import page
@@ -102,6 +104,16 @@ def test_what_the_checked_tree_says_is_text():
     reader = read(page([picture(FINDING, context(evil).lines)], context(evil)))
     assert "script" not in {tag for tag, _ in reader.elements}
     assert "</li><script>alert(1)</script>" in reader.text
+
+
+def test_marks_may_stand_within_each_other():
+    at = TRACE[0].location
+    inner = replace(at, start=replace(at.start, column=at.start.column + 2), end=at.end)
+    trace = (replace(TRACE[0], message="outer"), TraceStep(inner, "inner"), *TRACE[1:])
+    text = page([picture(replace(FINDING, trace=trace), context().lines)], context())
+    (line,) = [line for line in text.splitlines() if "<mark>x.<mark>" in line]
+    assert "<mark>x.<mark>exp()</mark>" in line
+    assert re.sub(r"<span.*?</span>|<[^>]*>", "", line) == "y = x.exp()"
 
 
 def test_the_timeline_has_a_row_for_each_step_and_a_column_for_each_lane():

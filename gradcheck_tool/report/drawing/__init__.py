@@ -44,13 +44,13 @@ def draw(picture: Picture, context: ReportContext, width: int, glyphs: Glyphs = 
     lines = [*_heading(picture, context, width, paint), ""]
     narrow = max((columns(one.plain) for one in source), default=0)
     if narrow + _SPACE + _BESIDE <= width:
-        beside = Timeline(picture, width - narrow - _SPACE, glyphs, paint).lines()
+        beside = Timeline(picture, context, width - narrow - _SPACE, glyphs, paint).lines()
         for left, right in zip_longest(source, beside):
             text, plain = (left.text, left.plain) if left is not None else ("", "")
             lines.append(f"{text}{' ' * (narrow - columns(plain) + _SPACE)}{right or ''}")
     else:
         lines += [one.text for one in source]
-        lines += ["", *Timeline(picture, width, glyphs, paint).lines()]
+        lines += ["", *Timeline(picture, context, width, glyphs, paint).lines()]
     lines += ["", *_notes(picture, width, paint)]
     return "".join(f"{line.rstrip()}\n" for line in lines)
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.report.concise import place
 from gradcheck_tool.report.frame import printable
 from gradcheck_tool.report.style import columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gradcheck_tool.findings import Location
+    from gradcheck_tool.report.context import ReportContext
     from gradcheck_tool.report.drawing.glyphs import Glyphs
     from gradcheck_tool.report.picture.lanes import Cell, Lane, Look
     from gradcheck_tool.report.picture.layout import Picture, Step
@@ -25,8 +28,12 @@ _LEAST_TEXT = 30
 class Timeline:
     """The lanes are named by letters, which a legend explains."""
 
-    def __init__(self, picture: Picture, width: int, glyphs: Glyphs, paint: Paint) -> None:
+    def __init__(
+        self, picture: Picture, context: ReportContext, width: int, glyphs: Glyphs, paint: Paint
+    ) -> None:
         self._steps = picture.steps
+        self._file = picture.finding.location.filename
+        self._context = context
         self._glyphs = glyphs
         self._paint = paint
         self._lanes: list[tuple[Lane, int]] = []
@@ -49,15 +56,20 @@ class Timeline:
             yield from self._step(index, step)
 
     def _step(self, index: int, one: Step) -> Iterator[str]:
-        location = one.step.location
-        cell = "" if location.cell is None else f"cell {location.cell}, "
         number = f"{one.number:>2}  "
-        words = f"{cell}row {location.start.row}: {printable(one.step.message)}"
+        words = f"{self._where(one.step.location)}: {printable(one.step.message)}"
         told = textwrap.wrap(words, self._room - len(number), break_long_words=False)
         for row, line in enumerate(told):
             drawn = "".join(self._lane(lane, index, size, is_first=row == 0) for lane, size in self._lanes)
             head = self._paint(number, "bold") if row == 0 else " " * len(number)
             yield f"{drawn}{head}{line if one.is_own else self._paint(line, 'dim')}"
+
+    def _where(self, location: Location) -> str:
+        """The row; in another file than the finding's, that as well."""
+        if location.filename != self._file:
+            return place(location, self._context)
+        cell = "" if location.cell is None else f"cell {location.cell}, "
+        return f"{cell}row {location.start.row}"
 
     def _lane(self, lane: Lane, index: int, size: int, *, is_first: bool) -> str:
         cell = lane.cells[index]

@@ -35,7 +35,7 @@ def judge(raised: Raised) -> Told | None:
         code_of(need, last),
         f"{quoted(made, need.node)} saved {what} for its derivative, but {changed} changed it before "
         f"{quoted(raised.site, 'this backward')} needs it",
-        *story(need, writes, raised.site),
+        *story(need, writes, raised.site, are_counted=True),
         *(() if last is None or last.site is None else calls_of(raised.site, last.site)),
         step(raised.site, f"`{need.node}` needs it here: PyTorch raises", "raised"),
     )
@@ -47,8 +47,13 @@ def writes_since(need: Need) -> list[Write]:
     return record.since(need.saved.since) if record is not None else []
 
 
-def story(need: Need, writes: list[Write], reader: Site | None) -> list[TraceStep | None]:
-    """Who saved, and the writes since then: each place once; `reader` needs what was saved."""
+def story(
+    need: Need, writes: list[Write], reader: Site | None, *, are_counted: bool = False
+) -> list[TraceStep | None]:
+    """Who saved, and the writes since then: each place once; `reader` needs what was saved.
+
+    `are_counted`: each write has made another version, as PyTorch counts them.
+    """
     saved = need.saved
     made = saved.site
     what = "its result" if saved.producer is not None else "this tensor"
@@ -62,12 +67,13 @@ def story(need: Need, writes: list[Write], reader: Site | None) -> list[TraceSte
             saved.version,
         ),
     ]
-    by_place = {write.site: write for write in writes if write.site is not None}
-    for site, write in by_place.items():
+    by_place = {write.site: (count, write) for count, write in enumerate(writes, 1) if write.site is not None}
+    for site, (count, write) in by_place.items():
+        version = saved.version + count if are_counted else None
         how = f", in a step of {write.optimizer}" if write.optimizer else ""
         steps += [
             *calls_of(site, made or reader),
-            step(site, f"`{write.operation}` changes its memory here{how}", "changed", ONLY),
+            step(site, f"`{write.operation}` changes its memory here{how}", "changed", ONLY, version),
         ]
     return steps
 
