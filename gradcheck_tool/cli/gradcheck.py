@@ -15,18 +15,23 @@ from gradcheck_tool.cli.console import When, count, fail, look, note, print_out
 from gradcheck_tool.cli.output import Target, targets
 from gradcheck_tool.cli.progress import progress_bar
 from gradcheck_tool.config import ConfigError, Overrides
+from gradcheck_tool.ending import undoing
 from gradcheck_tool.report import FORMATS
 from gradcheck_tool.trust.visible import visible, visible_name
 
 if TYPE_CHECKING:
     from gradcheck_tool.findings import Finding
+    from gradcheck_tool.harness.outcomes import Outcome
     from gradcheck_tool.harness.run import EngineMaker, Harness, Plan, Verdicts
     from gradcheck_tool.harness.settings import Settings
 
 # What only a run of Functions can be shown as, beside the formats of findings.
 PAGE = "html"
+REPORT = "json-report"
 FAIL_ON = ("error", "warning", "info", "unchecked", "crash", "never")
 ENGINES = ("local", "ray")
+LINE_S = 10.0
+"""Seconds between two lines that say how far a run is, where there is no terminal for a bar."""
 
 
 def gradcheck(
@@ -77,7 +82,7 @@ def gradcheck(
         list[str] | None,
         typer.Option(
             metavar="FORMAT[=FILE]",
-            help=f"{', '.join(FORMATS)}; may be given several times. [default: full]",
+            help=f"{', '.join((*FORMATS, REPORT))}; may be given several times. [default: full]",
         ),
     ] = None,
     output_file: options.OutputFile = None,
@@ -117,7 +122,7 @@ def gradcheck(
     except ModuleNotFoundError as error:
         fail(f"{error.name} is missing; gradcheck needs `pip install 'gradcheck-tool[torch]'`")
 
-    reports = targets(output_format or (), output_file, FORMATS)
+    reports = targets(output_format or (), output_file, (*FORMATS, REPORT))
     if fail_on not in FAIL_ON:
         fail(f"--fail-on: unknown value {fail_on!r}; choose from {', '.join(FAIL_ON)}")
     make_engine = _engine(engine)
@@ -142,15 +147,22 @@ def gradcheck(
         return
     if settings.plots is not None and find_spec("matplotlib") is None:
         fail("heat maps need matplotlib: `pip install 'gradcheck-tool[plots]'`")
+    sofar: list[Outcome] = []
+
+    def broken_off() -> None:
+        note(f"Interrupted: {len(sofar)} of {count(len(plan.units), 'check')} done.")
+        _print(plan, harness.verdicts(list(sofar)), reports, verbose, color)
+        sys.stdout.flush()
+
     try:
         # Workers import torch first, and one Function may take minutes.
-        with progress_bar(patience=0) as progress:
+        with undoing(broken_off), progress_bar(patience=0, every=LINE_S) as progress:
             verdicts = harness.check(
-                plan, jobs, keep=not no_cache, progress=progress, make_engine=make_engine
+                plan, jobs, keep=not no_cache, progress=progress, make_engine=make_engine, sofar=sofar
             )
     except (ConfigError, WorkerError) as error:
         fail(str(error))
-    complete = _print(plan, verdicts, reports, verbose, color)
+    complete = _print(plan, verdicts, reports, verbose, color) and not plan.unread
     raise typer.Exit(_status(verdicts, fail_on) if complete else 2)
 
 
@@ -222,6 +234,7 @@ def _print(plan: Plan, verdicts: Verdicts, reports: Sequence[Target], verbose: b
     """
     from gradcheck_tool.cli.job_summary import add_job_summary
     from gradcheck_tool.cli.output import write_file
+    from gradcheck_tool.harness.json_report import json_report
     from gradcheck_tool.harness.junit import junit
     from gradcheck_tool.harness.page import page
     from gradcheck_tool.harness.summary import summarise
@@ -237,6 +250,8 @@ def _print(plan: Plan, verdicts: Verdicts, reports: Sequence[Target], verbose: b
         context = ReportContext(plan.folder, lines, **look(sys.stdout, color, report.file is not None))
         if report.format == PAGE:
             text = page(verdicts.outcomes, plan.problems, plan.folder)
+        elif report.format == REPORT:
+            text = json_report(verdicts.outcomes, verdicts.findings, plan.problems)
         elif report.format == "junit":
             text = junit(verdicts.outcomes, context)
         else:

@@ -1,9 +1,10 @@
-"""A progress bar on standard error, on a terminal and when the work is long."""
+"""How far the work is, on standard error: a bar on a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -21,14 +22,24 @@ SHOW_CURSOR = b"\x1b[?25h\n"
 
 
 @contextmanager
-def progress_bar(patience: float = PATIENCE) -> Iterator[Callable[[int, int], None] | None]:
-    """Yield the function that is called with how many files of how many are done; None off a terminal.
+def progress_bar(
+    patience: float = PATIENCE, every: float | None = None
+) -> Iterator[Callable[[int, int], None] | None]:
+    """Yield the function that is called with how many of how many are done; None where nothing is shown.
 
     Args:
         patience: seconds after which the bar is shown.
+        every: seconds between two lines where there is no terminal; None: nothing is shown there.
     """
     if not sys.stderr.isatty():
-        yield None
+        if every is None:
+            yield None
+            return
+        lines = _Lines(every)
+        try:
+            yield lines.update
+        finally:
+            lines.close()
         return
     bar = _LateBar(patience)
     with undoing(bar.leave):
@@ -36,6 +47,31 @@ def progress_bar(patience: float = PATIENCE) -> Iterator[Callable[[int, int], No
             yield bar.update
         finally:
             bar.close()
+
+
+class _Lines:
+    """Prints a line from time to time, also while nothing gets done."""
+
+    def __init__(self, every: float) -> None:
+        self._every = every
+        self._started = time.monotonic()
+        self._state: tuple[int, int] | None = None
+        self._closed = threading.Event()
+        threading.Thread(target=self._print, daemon=True).start()
+
+    def update(self, done: int, total: int) -> None:
+        self._state = done, total
+
+    def _print(self) -> None:
+        while not self._closed.wait(self._every):
+            if self._state is not None:
+                done, total = self._state
+                seconds = time.monotonic() - self._started
+                sys.stderr.write(f"gradlint: {done} of {total} done, {seconds:.0f} s\n")
+                sys.stderr.flush()
+
+    def close(self) -> None:
+        self._closed.set()
 
 
 class _LateBar:

@@ -58,8 +58,9 @@ def check_function(func: Any, inputs: Any, kwargs: Mapping[str, Any] | None = No
             arguments), `seed`, `variations`, `contracts`, `second_order`, `forward_mode`, `vmap`, `modes`
             (any of "saved_hooks", "checkpoint", "autocast", "compile", "stream"), `surrogates` (qualified
             name -> reason), `manifold` (input number -> name or projection), `plots` (folder for PNG heat
-            maps), `builtin` (check PyTorch's own operators as thoroughly as custom Functions: without it, a
-            callable made of them alone is checked at the given inputs only).
+            maps), `risky` (give native code other sizes, numbers and strides, too, at which it may end the
+            process), `builtin` (check PyTorch's own operators as thoroughly as custom Functions: without
+            it, a callable made of them alone is checked at the given inputs only).
 
     Returns:
         A report; `report.ok` is false where a finding is an error.
@@ -186,8 +187,9 @@ def _run(session: Session) -> None:
             session.notes.append("forward iterates until a tolerance: larger moves than that judged")
         check_given(session)
         lowprecision.check_entries(session)
-        _use_small(session)
-        lowprecision.check_float32(session)
+        if not session.spared:
+            _use_small(session)
+            lowprecision.check_float32(session)
         if session.coarse:
             session.notes.append("half precision is too coarse for variations and the second derivative")
         elif thorough:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from gradcheck_tool.codes import CODES
 from gradcheck_tool.findings import Finding, Severity
+from gradcheck_tool.gradcheck.native import native_code
 from gradcheck_tool.gradcheck.problem import raised_by_engine
 from gradcheck_tool.gradcheck.stencil import coarsest
 from gradcheck_tool.gradcheck.surrogates import declared
@@ -60,6 +61,8 @@ class Options:
     surrogates: Mapping[str, str] = field(default_factory=dict)
     manifold: Mapping[int, str | Projection] = field(default_factory=dict)
     plots: str | None = None
+    risky: bool = False
+    """Give native code other sizes, numbers and strides, too: it may end the process."""
     builtin: bool = False
     """Check PyTorch's own operators as thoroughly as custom Functions."""
 
@@ -189,7 +192,19 @@ class Session:
     @property
     def kernel(self) -> bool:
         """Whether forward runs code that trusts sizes and may write anywhere: it gets only what fits."""
-        return self.body is None and (self.interpreted or self.problem.values[0].device.type != "cpu")
+        kernel = self.interpreted or self.problem.values[0].device.type != "cpu"
+        return self.body is None and (kernel or self.spared)
+
+    @cached_property
+    def spared(self) -> bool:
+        """Whether forward runs native code that is to be given no other sizes, numbers, dtypes and strides."""
+        found = None if self.options.risky or self.body is not None else native_code(self.klass)
+        if found is not None:
+            self.notes.append(
+                f"{found} is native code: other sizes, numbers and strides, at which it may end the process, "
+                "are left to gradlint gradcheck and to risky=True"
+            )
+        return found is not None
 
     def wrong_inputs(self) -> set[int]:
         """Inputs whose gradient is already known to be wrong or intended to deviate."""

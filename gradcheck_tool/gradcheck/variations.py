@@ -83,7 +83,7 @@ def _all(session: Session, problem: Problem) -> Iterator[Variation]:
         yield from _indices(session, problem)
     if total <= LARGE and not session.kernel:
         yield from argument_variations(session, problem)
-    if total <= _LARGEST:
+    if total <= _LARGEST and not session.spared:
         yield from _batches(session, problem)
 
 

@@ -55,6 +55,7 @@ class Plan:
         found: how many Functions there are, selected or not.
         settings: options and limits.
         problems: `(file, why)` of files that could not be read.
+        unread: those of them that were asked for by name.
         discovery: what it read of the sources.
     """
 
@@ -64,6 +65,7 @@ class Plan:
     settings: Settings
     problems: list[tuple[str, str]]
     discovery: Discovery
+    unread: tuple[str, ...] = ()
 
 
 @dataclass
@@ -116,13 +118,17 @@ class Harness:
             ValueError: the shard or the expression cannot be understood.
         """
         discovery = Discovery()
-        refs = find_functions(targets, self._folder, self._configs.for_folder, discovery)
+        asked = tuple(targets)
+        refs = find_functions(asked, self._folder, self._configs.for_folder, discovery)
         units = make_units(refs, settings)
         if select is not None:
             units = matching(units, select)
         if part is not None:
             units = shard(units, part)
-        return Plan(self._folder, units, len(refs), settings, discovery.problems, discovery)
+        named = {str(self._folder / text.partition(".py:")[0]) for text in asked}
+        named |= {f"{name}.py" for name in named}
+        unread = tuple(name for name, _ in discovery.problems if name in named)
+        return Plan(self._folder, units, len(refs), settings, discovery.problems, discovery, unread)
 
     def check(
         self,
@@ -132,6 +138,7 @@ class Harness:
         keep: bool = True,
         progress: Progress | None = None,
         make_engine: EngineMaker = Engine.of,
+        sofar: list[Outcome] | None = None,
     ) -> Verdicts:
         """Check what was planned.
 
@@ -141,6 +148,7 @@ class Harness:
             keep: use and keep results of earlier runs.
             progress: is called with how far it is.
             make_engine: makes what runs the units.
+            sofar: gets the outcomes as they come, for a run that is broken off.
 
         Raises:
             WorkerError: PyTorch cannot be imported.
@@ -149,15 +157,21 @@ class Harness:
         known = {unit: results.get(unit) for unit in plan.units} if results else {}
         left = [unit for unit in plan.units if known.get(unit) is None]
         fresh = []
+        sofar = sofar if sofar is not None else []
+        sofar += [outcome for outcome in known.values() if outcome is not None]
         if left:
-            told = _Teller(len(plan.units), len(left), results, progress).tell
+            told = _Teller(len(plan.units), sofar, results, progress).tell
             fresh = make_engine(plan.settings, jobs, self.cache).run(left, told)
         if results:
             # A crash may have been traced to a Function whose result was kept by then.
             for outcome in fresh:
                 results.put(outcome)
         by_unit = {**known, **{outcome.unit: outcome for outcome in fresh}}
-        outcomes = [self.judged(made) for unit in plan.units if (made := by_unit[unit]) is not None]
+        return self.verdicts([made for unit in plan.units if (made := by_unit[unit]) is not None])
+
+    def verdicts(self, outcomes: Sequence[Outcome]) -> Verdicts:
+        """Outcomes without findings that do not count, and the findings that do."""
+        outcomes = [self.judged(outcome) for outcome in outcomes]
         found = merged(finding for outcome in outcomes for finding in outcome.findings)
         return Verdicts(outcomes, sorted(found, key=_order))
 
@@ -245,9 +259,11 @@ class _Teller:
     Slots tell it from their own threads.
     """
 
-    def __init__(self, total: int, left: int, results: Results | None, progress: Progress | None) -> None:
+    def __init__(
+        self, total: int, sofar: list[Outcome], results: Results | None, progress: Progress | None
+    ) -> None:
         self._total = total
-        self._done = total - left
+        self._sofar = sofar
         self._results = results
         self._progress = progress
         self._lock = threading.Lock()
@@ -255,11 +271,11 @@ class _Teller:
 
     def tell(self, outcome: Outcome) -> None:
         with self._lock:
-            self._done += 1
+            self._sofar.append(outcome)
             if self._results is not None:
                 self._results.put(outcome)
             self._say()
 
     def _say(self) -> None:
         if self._progress is not None:
-            self._progress(self._done, self._total)
+            self._progress(len(self._sofar), self._total)

@@ -234,7 +234,8 @@ class _LocalSlot:
         worker = self._worker_for(unit)
         before = list(worker.history)
         answer, note = worker.check(unit), None
-        if answer.death in ("crash", "memory") and before:
+        if answer.death == "crash" or (answer.death == "memory" and before):
+            # A crash is told when it comes again in a new process.
             again = self._alone([unit])
             if again.death is None and answer.death == "crash":
                 note = self._find_culprit(before, unit, answer)
@@ -252,7 +253,8 @@ class _LocalSlot:
             if self._alone([suspect, victim]).death == "crash":
                 self._board.blame(suspect, crash.how, crash, victim)
                 return f"after {suspect.name}, checking it {crash.how}"
-        return f"checking it {crash.how} once, after others, and not again"
+        after = ", after others," if before else ""
+        return f"checking it {crash.how} once{after} and not again"
 
     def _alone(self, units: Sequence[Unit]) -> Answer:
         """Check units one after the other in a process of their own; the last answer, or the first death."""

@@ -155,6 +155,7 @@ def _report(function: type, case: Case, settings: dict[str, Any]) -> Report:
         "modes": tuple(settings["modes"]),
         "surrogates": settings["surrogates"],
         "plots": settings["plots"],
+        "risky": True,
         **case.options,
     }
     return check_function(function, tuple(case.args), dict(case.kwargs), **options)
