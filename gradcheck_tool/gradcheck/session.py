@@ -197,7 +197,7 @@ class Session:
 
     @cached_property
     def spared(self) -> bool:
-        """Whether forward runs native code that is to be given no other sizes, numbers, dtypes and strides."""
+        """Whether forward runs native code, which is to be given no other sizes, numbers and strides."""
         found = None if self.options.risky or self.body is not None else native_code(self.klass)
         if found is not None:
             self.notes.append(
