@@ -179,7 +179,7 @@ def test_a_call_that_does_not_return_is_a_finding(project, gradcheck):
         DEADLY.replace("os.abort()", "while True: pass"),
     )
     result = gradcheck("-k", "Abort or Right", "--timeout", "8", "--output-format", "concise", "-v", "-j", 1)
-    assert "GC305 a call of Abort did not end within 8 s; it was in backward" in result.stdout
+    assert "GC305 [error] a call of Abort did not end within 8 s; it was in backward" in result.stdout
     assert "ops.Right[cpu]: ok" in result.stderr
 
 
@@ -224,7 +224,7 @@ def test_a_process_that_outlives_the_worker_neither_hides_its_death_nor_lives_on
         os.abort()"""
     project("ops.py", f"import time\n{DEADLY}".replace("os.abort()", fork))
     result = gradcheck("-j", 1, "-k", "abort", "--output-format", "concise")
-    assert "GC304 Abort killed the process: SIGABRT in backward" in result.stdout
+    assert "GC304 [error] Abort killed the process: SIGABRT in backward" in result.stdout
     assert ends(int((project.folder / "child").read_text()))
 
 
@@ -375,4 +375,4 @@ def test_what_called_the_code_is_no_compiler_that_it_waits_for(project, gradchec
     hangs = "def hangs():\n    while True: pass"
     project("ops.py", f"from _dynamo import calls\n{hangs}\n{DEADLY}".replace("os.abort()", "calls(hangs)"))
     result = gradcheck("-k", "abort", "--timeout", "8", "-j", 1, "--output-format", "concise")
-    assert "GC305 a call of Abort did not end within 8 s; it was in backward" in result.stdout
+    assert "GC305 [error] a call of Abort did not end within 8 s; it was in backward" in result.stdout
