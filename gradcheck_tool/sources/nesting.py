@@ -8,6 +8,10 @@ doubles with each bracket.
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # Python's own parser refuses deeper ones.
 _BRACKETS = 200
@@ -28,6 +32,9 @@ _TOKEN = re.compile(
 # What follows is inside what stands before: each link takes several calls.
 _LINKS = {".": 4, "(": 4, "[": 4, "{": 4}
 
+# What stands before a text with expressions in it.
+_FORMATS = re.compile(r"r?[ft]r?", re.IGNORECASE)
+
 
 def is_too_deep(text: str) -> bool:
     """Whether brackets or operations are nested in each other more deeply than people write them."""
@@ -35,10 +42,14 @@ def is_too_deep(text: str) -> bool:
         return True
     weights, total = [0], 0
     is_pattern = starts = True
+    prefix = ""
     for match in _TOKEN.finditer(text):
         kind, piece = match.lastgroup, match.group()
         if kind == "skip":
             continue
+        if kind == "text" and _FORMATS.fullmatch(prefix) and any(map(is_too_deep, _fields(piece))):
+            return True
+        prefix = piece if kind == "word" else ""
         if starts:
             is_pattern, starts = piece == "case", False
         if kind == "close":
@@ -58,3 +69,17 @@ def is_too_deep(text: str) -> bool:
         if depth > _BRACKETS or total > _WEIGHT or (is_pattern and depth > _PATTERN):
             return True
     return False
+
+
+def _fields(text: str) -> Iterator[str]:
+    """The expressions in a formatted text; what its braces do not close goes on to its end."""
+    depth = start = 0
+    for brace in re.finditer(r"[{}]", text.replace("{{", "  ") if "{{" in text else text):
+        depth += 1 if brace.group() == "{" else -1
+        if depth == 1 and brace.group() == "{":
+            start = brace.end()
+        elif depth == 0:
+            yield text[start : brace.start()]
+        depth = max(depth, 0)
+    if depth:
+        yield text[start:]

@@ -71,8 +71,10 @@ class RetainedGraphs(Tracker):
     # Places that put results into containers which other code may read: do backward passes free them?
     shared = RunNote[int, bool]()
     passes = RunNote[int, bool]()
-    # How ways end on which something is kept: do they return?
-    ends = RunNote[bool, bool]()
+    # Where places keep something: in the body of the module, or in a function that is executed after it?
+    kept_in = RunNote[tuple[int, bool], bool]()
+    # How ways of the one and of the other end: do they return?
+    ends = RunNote[tuple[bool, bool], bool]()
 
     # -- sums ----------------------------------------------------------------------------------------
 
@@ -114,6 +116,7 @@ class RetainedGraphs(Tracker):
         return "", ""
 
     def _keep(self, s: State, key: int, event: GraphKept, holder: Any) -> None:
+        self.kept_in[key, s.after_body] = True
         # What a test keeps is gone with the test: its memory concerns nobody.
         if key not in self.events and not is_of_tests(event.site.module):
             self.events[key] = replace(event, unless_set=attributes_holding(s, holder))
@@ -224,7 +227,7 @@ class RetainedGraphs(Tracker):
         """What was computed from kept values, or handed out, is used."""
         if not self.events:
             return
-        self.ends[fact.returns] = True
+        self.ends[s.after_body, fact.returns] = True
         for ref, node in s.records(Node):
             if node.unsure_freed and ref.id in self.owner and not _is_spent(s, ref):
                 self._use(ref)
@@ -264,9 +267,10 @@ class RetainedGraphs(Tracker):
 
     def on_run_ended(self, m: Interpreter, s: State, fact: RunEnded) -> None:
         """Report what nothing has used."""
-        if True not in self.ends:
-            return
+        returning = [after for after in (False, True) if (after, True) in self.ends]
         for key, event in self.events.items():
+            if not any((key, after) in self.kept_in for after in returning):
+                continue
             if not fact.is_complete and key not in self.spent:
                 continue
             is_kept = self.shared.get(key, True) and (self.passes or key not in self.stored)

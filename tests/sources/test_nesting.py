@@ -17,6 +17,8 @@ DEEP = {
     "lambdas": "x = " + "lambda: " * 4000 + "1",
     "choices": "x = " + "a if b else " * 4000 + "c",
     "alternatives": "if a: pass\n" + "elif b: pass\n" * 12_000,
+    "brackets in a formatted text": "x = f'{" + "(" * 1300 + "1" + ")" * 1300 + "}'",
+    "words in a formatted text": 'x = rf"""a {{b}} {' + "not " * 10_000 + 'a}"""',
     "patterns": "match a:\n    case " + "{1: " * 12 + "b" + "}" * 12 + ":\n        pass",
 }
 WIDE = {
@@ -25,6 +27,12 @@ WIDE = {
     "many statements in a line": "x = 1; " * 5000,
     "brackets in a text": "x = '" + "(" * 5000 + "'",
     "brackets in a long text": 'x = """' + "(\n" * 5000 + '"""',
+    "brackets beside the fields of a formatted text": "x = f'"
+    + "(" * 5000
+    + "{a!r:>{width}}"
+    + "{{" * 5000
+    + "'",
+    "a formatted text of many words": "x = f'" + "word. " * 5000 + "{a}'",
     "brackets in a comment": "# " + "(" * 5000,
     "quotes in a text": "x = 'it\\'s (' + '(' * 5000",
     "a sum": "x = " + " + ".join(["a"] * 2000),
