@@ -56,6 +56,7 @@ def main() -> None:
     parser.add_argument("--edits", type=int, default=200, help="keys")
     given = parser.parse_args()
     text = script()
+    compile(text, "train.py", "exec")
     with tempfile.TemporaryDirectory() as folder:
         times = asyncio.run(_measured(Path(folder), text, given.edits))
     ordered = sorted(times)
