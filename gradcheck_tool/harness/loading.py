@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.harness.inputs.files import sample_files
+from gradcheck_tool.harness.notebooks import run_notebook
 from gradcheck_tool.harness.roots import import_folders
+from gradcheck_tool.harness.stopping import ImportStoppedError, Stop, made_class
 from gradcheck_tool.importing import run_file
 
 if TYPE_CHECKING:
@@ -20,6 +22,10 @@ if TYPE_CHECKING:
 
 # Marks an empty package; its value is why the real one cannot be imported.
 _WITHOUT = "__gradlint_without__"
+
+
+_STOPPED = "__gradlint_stopped__"
+"""Marks a module whose import was stopped."""
 
 
 class LoadError(Exception):
@@ -32,10 +38,13 @@ def load_function(ref: FunctionRef) -> type:
     Raises:
         LoadError: its module cannot be imported, or the class is not there afterwards.
     """
+    module = import_module_of(ref)
     if "<locals>" in ref.qualname:
+        made = made_class(module.__name__, ref.qualname)
+        if made is not None:
+            return made
         outer = ref.qualname.split(".<locals>")[0]
         raise LoadError(f"defined inside the function {outer!r}: it exists only while that runs")
-    module = import_module_of(ref)
     found: Any = module
     for name in ref.qualname.split("."):
         found = getattr(found, name, None)
@@ -61,14 +70,29 @@ def import_module_of(ref: FunctionRef) -> types.ModuleType:
             # The modules of a package must not hide those of the standard library.
             inside = folder == path.parent and str(folder) != ref.root
             sys.path.insert(len(sys.path) if inside else 0, str(folder))
+    stop = Stop(path, ref.qualname.partition(".")[0])
     try:
-        if all(part.isidentifier() for part in ref.module.split(".")):
-            module = _import_dotted(ref)
-            if _is_file(module, path):
-                return module
-        return import_file(path, ref.module)
+        with stop.watching():
+            if path.suffix == ".ipynb":
+                return run_notebook(path, ref.module)
+            if all(part.isidentifier() for part in ref.module.split(".")):
+                module = _import_dotted(ref)
+                if _is_file(module, path):
+                    return module
+            return import_file(path, ref.module)
     except BaseException as error:
+        if isinstance(error, ImportStoppedError) and stop.module is not None:
+            vars(stop.module)[_STOPPED] = True
+            sys.modules[stop.module.__name__] = stop.module
+            return stop.module
         raise LoadError(cause_of(error, path)) from error
+
+
+def was_stopped(ref: FunctionRef) -> list[str]:
+    """A remark where the import of a module was stopped."""
+    if not hasattr(sys.modules.get(ref.module), _STOPPED):
+        return []
+    return [f"importing {ref.module} was stopped: it trains, or takes long"]
 
 
 def _import_dotted(ref: FunctionRef) -> types.ModuleType:

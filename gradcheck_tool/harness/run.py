@@ -193,8 +193,12 @@ class Harness:
         return Results(self.cache, plan.settings, plan.discovery)
 
     def judged(self, outcome: Outcome) -> Outcome:
-        """The outcome without findings that are not selected or that a comment suppresses."""
-        return replace(outcome, findings=tuple(filter(self._counts, outcome.findings)))
+        """The outcome without findings that are not selected or that a comment suppresses.
+
+        Findings in a notebook have rows of its whole program until then, and those of a cell afterwards.
+        """
+        kept = filter(self._counts, outcome.findings)
+        return replace(outcome, findings=tuple(map(_in_cell, kept)))
 
     def _counts(self, finding: Finding) -> bool:
         path = Path(finding.location.filename)
@@ -247,6 +251,16 @@ def _runtime_part(config: Config) -> Sequence[str]:
     if any(selector in ("ALL", "default") or selector.startswith("GC") for selector in wanted):
         return wanted
     return ("default", *wanted)
+
+
+def _in_cell(finding: Finding) -> Finding:
+    name = finding.location.filename
+    if not name.endswith(".ipynb") or finding.location.cell is not None:
+        return finding
+    try:
+        return read_source(name, read_program(Path(name))).in_file(finding)
+    except (OSError, SourceError):
+        return finding
 
 
 def _order(finding: Finding) -> tuple[object, ...]:

@@ -83,7 +83,13 @@ def _serve(channel: Channel, order: dict[str, Any]) -> None:
 
 def _check(channel: Channel, unit: Unit, settings: dict[str, Any]) -> dict[str, Any]:
     """Check one unit; the facts for its `done` event."""
-    from gradcheck_tool.harness.loading import LoadError, import_samples, load_function, missing_packages
+    from gradcheck_tool.harness.loading import (
+        LoadError,
+        import_samples,
+        load_function,
+        missing_packages,
+        was_stopped,
+    )
 
     channel.tell("stage", stage="import")
     absent = _absent_device(unit.device)
@@ -93,13 +99,19 @@ def _check(channel: Channel, unit: Unit, settings: dict[str, Any]) -> dict[str, 
         function = load_function(unit.ref)
     except LoadError as error:
         return {"cause": str(error)}
-    notes = [*missing_packages(unit.ref), *import_samples(unit.ref)]
+    notes = [*missing_packages(unit.ref), *was_stopped(unit.ref), *import_samples(unit.ref)]
     gap = _gap(function)
     if gap:
         return {"cause": gap, "lasting": True}
     channel.tell("stage", stage="inputs", stub=_bare_stub(function, unit))
     with _beating(function, channel):
         found = _inputs(function, unit, settings)
+    if not found.cases and (heirs := _heirs(function)):
+        return {
+            "notes": notes,
+            "cause": f"a base class, checked by way of {', '.join(heirs)}",
+            "lasting": True,
+        }
     if not found.cases:
         return {
             "notes": notes,
@@ -227,6 +239,12 @@ def _gap(function: type) -> str | None:
     if not (own("backward") or own("vjp") or own("jvp")):
         return "defines no backward: a base class of others, or not differentiable"
     return None
+
+
+def _heirs(function: type) -> list[str]:
+    """The subclasses of a Function in its module, each of which is checked."""
+    heirs: list[type] = function.__subclasses__()
+    return [heir.__qualname__ for heir in heirs if heir.__module__ == function.__module__]
 
 
 def _absent_device(device: str) -> str | None:

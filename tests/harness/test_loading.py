@@ -1,11 +1,13 @@
 """Modules are imported as their project imports them, and the cause is told where they cannot be."""
 
+import json
 import sys
 
 import pytest
 
+from gradcheck_tool.harness import stopping
 from gradcheck_tool.harness.discovery import Discovery
-from gradcheck_tool.harness.loading import LoadError, load_function, missing_packages
+from gradcheck_tool.harness.loading import LoadError, load_function, missing_packages, was_stopped
 
 FUNCTION = """
 from torch.autograd import Function
@@ -210,3 +212,108 @@ def test_base_classes_and_missing_parts_are_told_by_the_run(project, gradcheck):
     lines = gradcheck("-j", 1).stderr.splitlines()
     assert "  ops.Base[cpu]: defines no forward: a base class of others" in lines
     assert "  ops.Half[cpu]: defines no backward: a base class of others, or not differentiable" in lines
+
+
+FACTORY = """
+from torch.autograd import Function
+
+
+def make(scale):
+    class Scaled(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * scale
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * scale
+
+    return Scaled
+
+
+double = make(2.0).apply
+"""
+
+TRAINING = """
+import torch
+from torch.autograd import Function
+
+
+class Mine(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+
+weight = torch.ones(3, requires_grad=True)
+optimizer = torch.optim.SGD([weight], lr=0.1)
+for _ in range(10**9):
+    weight.sum().backward()
+    optimizer.step()
+
+
+class Later(Function):
+    pass
+"""
+
+LONG = """
+from torch.autograd import Function
+
+
+class Mine(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+
+count = 0
+while True:
+    count += 1
+"""
+
+
+def test_a_class_that_a_factory_makes_at_import_is_found(project):
+    path = project("made_by_factory.py", FACTORY)
+    (ref,) = Discovery().functions([path])
+    assert load_function(ref).__qualname__ == "make.<locals>.Scaled"
+
+
+def test_a_module_that_trains_is_stopped_at_its_first_step(project):
+    path = project("trains.py", TRAINING)
+    mine, later = Discovery().functions([path])
+    assert load_function(mine).__name__ == "Mine"
+    assert was_stopped(mine)
+    with pytest.raises(LoadError, match="defines no 'Later'"):
+        load_function(later)
+
+
+def test_a_module_that_does_not_end_is_stopped(project, monkeypatch):
+    monkeypatch.setattr(stopping, "PATIENCE_S", 0.2)
+    path = project("goes_on.py", LONG)
+    (ref,) = Discovery().functions([path])
+    assert load_function(ref).__name__ == "Mine"
+
+
+def test_the_cells_of_a_notebook_are_run(project, gradcheck):
+    cells = [
+        ["%matplotlib inline\n", "import torch\n", "from torch.autograd import Function\n"],
+        [
+            "class Cube(Function):\n",
+            "    @staticmethod\n",
+            "    def forward(ctx, x):\n",
+            "        ctx.save_for_backward(x)\n",
+            "        return x**3\n",
+            "    @staticmethod\n",
+            "    def backward(ctx, g):\n",
+            "        (x,) = ctx.saved_tensors\n",
+            "        return 2 * g * x * x\n",
+        ],
+    ]
+    code = [
+        {"cell_type": "code", "metadata": {}, "source": cell, "outputs": [], "execution_count": None}
+        for cell in cells
+    ]
+    project("book.ipynb", json.dumps({"cells": code, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    result = gradcheck("-j", 1, "--output-format", "json", "book.ipynb")
+    (found,) = json.loads(result.stdout)
+    assert (found["code"], found["cell"], found["location"]["row"]) == ("GC101", 2, 7)
