@@ -31,7 +31,7 @@ BREAKS = [
     Break(
         "rows of a result pile up before anything is spent",
         f"{_TRACKERS}/spent_writes.py",
-        "            and is_spent(s, kept.grad_fn)\n",
+        "            and is_freed(s, kept.grad_fn)\n",
         "",
         ("tests/trackers/test_spent_writes.py",),
     ),
