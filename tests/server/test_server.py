@@ -297,7 +297,7 @@ def test_questions_are_answered_while_a_check_is_at_work(root):
         uri = client.open(root / "a.py", WRONG)
         await client.answer(uri)
         for count in range(60):
-            last = client.change(uri, f"{WRONG}\n# {count}\n")
+            last = client.change(uri, f"{WRONG}z = {count}\n")
         assert await client.codes(uri, last) == ["GL201"]
         answered = {params.version for params in client.history if params.uri == uri}
         assert len(answered) < 60
