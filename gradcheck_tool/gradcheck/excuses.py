@@ -35,6 +35,10 @@ _OTHER_VALUES = (
 SMALL = 8 * torch.finfo(torch.float32).eps
 """Relative size of what rounding to float32 explains."""
 
+_NO_PLAIN_MISTAKE = ("unknown", "missing-term")
+_NEAR = 0.3
+"""Relative distance of the gradient of a limit from that of a step before it."""
+
 _INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 
@@ -124,6 +128,11 @@ def is_excused(session: Session, evidence: Evidence, answer: Diagnosis, label: s
     if label.startswith(_OTHER_VALUES) and loops(session.problem):
         session.notes.append("forward iterates: it was judged only at values like the given ones")
         return True
+    if label.startswith("argument") and answer.word in _NO_PLAIN_MISTAKE and _is_near_iterate(evidence):
+        session.notes.append(
+            f"at {label} forward has not converged: its gradient is near that of the last step"
+        )
+        return True
     if label.startswith("tiny") and bool(
         (evidence.reference.abs() <= evidence.tolerance)[evidence.off].all()
     ):
@@ -135,6 +144,13 @@ def is_excused(session: Session, evidence: Evidence, answer: Diagnosis, label: s
         )
         return True
     return bool(label) and answer.word == "precision"
+
+
+def _is_near_iterate(evidence: Evidence) -> bool:
+    """Whether `forward` iterates, and the gradient is near its derivative, as that of the limit is."""
+    a, r = evidence.analytic * evidence.known, evidence.reference * evidence.known
+    away = float((a - r).abs().square().sum().sqrt())
+    return away <= _NEAR * float(r.abs().square().sum().sqrt()) and loops(evidence.problem)
 
 
 def _is_overwritten(evidence: Evidence) -> bool:

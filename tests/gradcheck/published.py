@@ -198,6 +198,26 @@ class CubeRoot(Function):
         return g / (3 * y**2), None
 
 
+@right(u(5), 0.55)
+class FewSteps(Function):
+    """The solution y of y = t^6 cos(y) + x by eight steps, which are enough for small t."""
+
+    @staticmethod
+    def forward(ctx, x, t):
+        y = x
+        for _ in range(8):
+            y = t**6 * y.cos() + x
+        ctx.save_for_backward(y)
+        ctx.t = t
+        return y
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        return g / (1 + ctx.t**6 * y.sin()), None
+
+
 @intended(u(5))
 class ClippedRoot(Function):
     """Square root whose gradient is clipped at 1000."""
