@@ -155,6 +155,20 @@ BREAKS = [
         ("tests/interp/test_iteration.py", "tests/interp/test_loops.py"),
     ),
     Break(
+        "nothing waits for a later number of an open list",
+        f"{_INTERP}/iteration.py",
+        "    out: Outcomes = _one_more_counted(s, ref, inner, start)\n",
+        "    out: Outcomes = []\n",
+        ("tests/interp/test_iteration.py",),
+    ),
+    Break(
+        "operators that are called by name are other calls",
+        "gradcheck_tool/ir/named_operators.py",
+        'made.name == "operator"',
+        'made.name == ""',
+        ("tests/ir/test_named_operators.py",),
+    ),
+    Break(
         "iterators of a short cycle leave numbers out",
         f"{_INTERP}/counting.py",
         "SHORT_CYCLE = 4",
