@@ -2,25 +2,75 @@
 
 from __future__ import annotations
 
+import ast
+import platform
+import shlex
+import sys
+import textwrap
 from collections import Counter
+from contextlib import suppress
+from datetime import datetime, timezone
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from gradcheck_tool import __version__
 from gradcheck_tool.harness.summary import ORDER, counts
 from gradcheck_tool.report.context import relative_name
 from gradcheck_tool.report.facts import shown
 from gradcheck_tool.report.page_style import page_style
+from gradcheck_tool.sources.lines import SourceLines
 from gradcheck_tool.trust.visible import visible_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gradcheck_tool.findings import Finding
     from gradcheck_tool.harness.outcomes import Outcome
 
 _TEMPLATE = Path(__file__).with_name("page.html.jinja")
+
+
+_MOST_ROWS = 60
+"""Rows of one `backward` that are shown."""
+
+
+def _source(outcome: Outcome, lines: SourceLines) -> str:
+    """The rows of `backward`, numbered; empty where the file is gone."""
+    ref = outcome.unit.ref
+    rows = ref.backward or ref.rows
+    text = lines(ref.filename, None)[: rows.last][rows.first - 1 :][:_MOST_ROWS]
+    return "\n".join(f"{number:>5}  {line}" for number, line in enumerate(text, rows.first))
+
+
+def _argument(finding: Finding, outcome: Outcome, lines: SourceLines) -> str | None:
+    """The name that forward has for the argument whose gradient a finding is about."""
+    rows, position = outcome.unit.ref.forward, (finding.evidence or {}).get("argument")
+    if rows is None or not isinstance(position, int):
+        return None
+    text = "\n".join(lines(outcome.unit.ref.filename, None)[rows.first - 1 : rows.last])
+    try:
+        (function,) = ast.parse(textwrap.dedent(text)).body
+    except (SyntaxError, ValueError):
+        return None
+    if not isinstance(function, ast.FunctionDef):
+        return None
+    names = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
+    names = names[1:] if names[:1] == ["ctx"] else names
+    return names[position] if 0 <= position < len(names) else None
+
+
+def _made() -> str:
+    """By what, when and how the page was made."""
+    with suppress(PackageNotFoundError):
+        return (
+            f"gradlint {__version__}, PyTorch {version('torch')}, Python {platform.python_version()}; "
+            f"{shlex.join(['gradlint', *sys.argv[1:]])}; {datetime.now(timezone.utc):%Y-%m-%d %H:%M} UTC"
+        )
+    return f"gradlint {__version__}"
 
 
 def _visible(value: object) -> object:
@@ -41,9 +91,13 @@ def page(outcomes: Sequence[Outcome], problems: Sequence[tuple[str, str]], folde
     )
     environment.filters["slug"] = lambda words: words.replace(" ", "-")
     environment.filters["shown"] = shown
+    lines = SourceLines()
+    environment.filters["source"] = lambda outcome: _source(outcome, lines)
+    environment.filters["argument"] = lambda finding, outcome: _argument(finding, outcome, lines)
     environment.filters["relative"] = lambda filename: relative_name(filename, folder)
     return environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(
         style=Markup(page_style()),  # noqa: S704 - gradlint's own
+        made=_made(),
         headline=counts(outcomes),
         statuses=[status for status in ORDER if found[status]],
         counts=found,

@@ -62,3 +62,19 @@ def test_a_browser_draws_the_heat_maps(tmp_path: Path) -> None:
     assert canvas is not None
     assert 'width="2"' in canvas[0]
     assert 'height="2"' in canvas[0]
+
+
+def test_the_page_shows_the_source_the_argument_and_how_it_was_made(tmp_path: Path) -> None:
+    file = tmp_path / "ops.py"
+    file.write_text(
+        "class Cube(Function):\n    @staticmethod\n    def forward(ctx, scale, weight):\n        return weight\n"
+        "    @staticmethod\n    def backward(ctx, g):\n        return None, 2 * g\n"
+    )
+    first, _ = outcomes()
+    ref = replace(first.unit.ref, filename=str(file), forward=Rows(3, 4), backward=Rows(6, 7))
+    evidence = {"diagnosis": "factor", "argument": 1}
+    found = replace(first.findings[0], evidence=evidence)
+    text = page([replace(first, unit=replace(first.unit, ref=ref), findings=(found,))], [], tmp_path)
+    assert "7          return None, 2 * g" in text
+    assert '<th scope="row">argument name</th><td><code>weight</code>' in text
+    assert "PyTorch" in text
