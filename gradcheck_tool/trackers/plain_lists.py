@@ -74,6 +74,15 @@ def handed_out(s: State, record: Class, name: str) -> bool:
     return any(_hands_out(body, name) for body in _others(s, record, ("__init__", "forward")))
 
 
+def looped_over(s: State, record: Class, name: str) -> bool:
+    """Does a method beside the constructor go through what an attribute holds, by a loop?"""
+    return any(
+        _goes_through(inner.worked_out(FunctionBody), name)
+        for body in _others(s, record, ("__init__",))
+        for inner in body.function.with_inner()
+    )
+
+
 def _hands_out(body: FunctionBody, name: str) -> bool:
     given = [body.made.get(end.value) for end in body.returns() if end.value is not None]
     lists = [made for made in given if isinstance(made, (ir.BuildList, ir.BuildTuple))]

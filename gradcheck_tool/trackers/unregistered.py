@@ -18,7 +18,7 @@ from gradcheck_tool.library.torch.module_tree import (
 )
 from gradcheck_tool.trackers.events import ModuleAttribute
 from gradcheck_tool.trackers.notes import StoryNote
-from gradcheck_tool.trackers.plain_lists import handed_out, registered_later
+from gradcheck_tool.trackers.plain_lists import handed_out, looped_over, registered_later
 from gradcheck_tool.trackers.tracker import Tracker
 
 if TYPE_CHECKING:
@@ -69,7 +69,9 @@ class Unregistered(Tracker):
             return
         known = {at.id for _, at in modules(s, ref)} | {p.id for _, p in named_parameters(s, ref)[0]}
         for name, value, site in stored:
-            kind, about = _unregistered(s, value, site, lambda r: r.id > ref.id and r.id not in known)
+            if _is_list_of_one(site) and not looped_over(s, cls, name):
+                continue
+            kind, about = _unregistered(s, value, lambda r: r.id > ref.id and r.id not in known)
             if kind and not _is_excused(s, cls, name, kind):
                 call = text_of(site, getattr(site.node, "value", site.node))
                 unless = ((cls.name, name),) if kind == "tensor" else ()
@@ -106,12 +108,12 @@ def _is_excused(s: State, cls: Class, name: str, kind: str) -> bool:
     return registered_later(s, cls, name) or (kind == "tensor" and handed_out(s, cls, name))
 
 
-def _unregistered(s: State, value: Value, site: Site, is_own: Any) -> tuple[str, set[int]]:
+def _unregistered(s: State, value: Value, is_own: Any) -> tuple[str, set[int]]:
     tensor = s.get(value, Tensor)
     if tensor is not None:
         return _unregistered_tensor(s, value, tensor, is_own)  # type: ignore[arg-type]
     items = _elements(s, value)
-    if not items or _is_pair_of_one(site) or not all(is_own(i) for i in items if isinstance(i, Ref)):
+    if not items or not all(is_own(i) for i in items if isinstance(i, Ref)):
         return "", set()
     params = [parameters_in(s, item) for item in items]
     about = {p.id for found in params for p in found} | {item.id for item in items if isinstance(item, Ref)}
@@ -209,7 +211,10 @@ def _elements(s: State, value: Value, depth: int = 2) -> list[Value]:
     return [inner for item in items for inner in (_elements(s, item, depth - 1) or [item])]
 
 
-def _is_pair_of_one(site: Site) -> bool:
-    """Is the assigned value written as `[x]`? That is how a module is kept from being registered."""
+def _is_list_of_one(site: Site) -> bool:
+    """Is the assigned value written as `[x]`? That is how a module is kept from being registered.
+
+    What is kept so is read by its index: a loop takes it for one of several.
+    """
     value = getattr(site.node, "value", None)
     return type(value).__name__ in ("List", "Tuple") and len(value.elements) == 1  # type: ignore[union-attr]

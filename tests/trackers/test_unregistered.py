@@ -11,7 +11,7 @@ from tests.cases import (
     check_mistake,
     each,
 )
-from tests.running import events
+from tests.running import events, findings
 
 # Silent mistakes, and what corrects them.
 MISTAKES = {
@@ -113,6 +113,27 @@ symptom = len(list(Net().parameters())) == 2
 """,
         "[nn.Linear(2, 2), nn.ReLU()]",
         "nn.Sequential(nn.Linear(2, 2), nn.ReLU())",
+    ),
+    "one layer in a list that a loop goes through": Mistake(
+        HEAD
+        + """
+class Net(nn.Module):
+    def __init__(self, shrinks=True):
+        super().__init__()
+        if shrinks:
+            self.layers = [nn.Linear(2, 2)]  # <- GL311 ModuleAttribute
+        self.head = nn.Linear(2, 1)
+
+    def forward(self, x):
+        if self.layers is not None:
+            for layer in self.layers:
+                x = layer(x)
+        return self.head(x)
+
+symptom = len(list(Net().parameters())) == 2
+""",
+        "[nn.Linear(2, 2)]",
+        "nn.ModuleList([nn.Linear(2, 2)])",
     ),
     "layers whose parameters the constructor fills": Mistake(
         HEAD
@@ -291,3 +312,22 @@ net = Net("abc", 2)
 @pytest.mark.parametrize("other", ["Part(size)", "Graph(size)"])
 def test_what_is_not_known_beside_layers_does_not_hide_them(other: str) -> None:
     assert len(events(MIXED.format(other=other), "ModuleAttribute")) == 1
+
+
+def test_a_module_that_a_list_hides_is_not_to_be_registered() -> None:
+    program = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.hidden = [nn.Linear(2, 2)]
+        self.head = nn.Linear(2, 1)
+
+    def forward(self, x):
+        return self.head(self.hidden[0](x))
+
+Net()(torch.ones(1, 2)).sum().backward()
+"""
+    assert [code for _, code in findings(program) if code == "GL311"] == []
