@@ -127,7 +127,7 @@ def _containers(s: State, op: str, left: Value, right: Value) -> Value | None:
         count = right.value if isinstance(right, Const) and isinstance(right.value, int) else None
         if count is None or count * len(items) > 64:
             count, is_open = 1, True
-        repeated = items * max(count, 0)
+        repeated = items * max(count, 0) if items else []
         return Tup(tuple(repeated), open=is_open) if a is None else s.new(List(repeated, is_open))
     if op in ("|", "&", "-") and (a is not None or b is not None):
         return s.new(List([*(a.items if a else [])], True, "set"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.cases import Fact, check_known, each
+from tests.running import Analysis
 
 FACTS = {
     "arithmetic": Fact(
@@ -50,3 +51,7 @@ b = 0 and unknown_name""",
 @each(FACTS)
 def test_the_model_knows_what_python_computes(program: Fact) -> None:
     check_known(program)
+
+
+def test_nothing_repeated_without_end_is_still_nothing() -> None:
+    assert Analysis(f"kept = [] * {10**30}\npair = () * {10**30}\n").errors() == []
