@@ -3,7 +3,17 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from gradcheck_tool import ClipGradients, Event, Rule, Severity, Violation, by_site, callee_text, when
+from gradcheck_tool import (
+    BackwardCall,
+    ClipGradients,
+    Event,
+    Rule,
+    Severity,
+    Violation,
+    by_site,
+    callee_text,
+    when,
+)
 
 # What clip_grad_value_ raises without gradients.
 _REFUSED = "Expected !nested_tensorlist[0].empty() to be true, but got false."
@@ -17,7 +27,7 @@ class ClipWithoutEffect(Rule):
     `clip_grad_norm_` or `clip_grad_value_` at a place where, every time, the gradients do not exist
     yet, were cleared, or have already been applied by a step. Parameters whose gradients come from
     `torch.autograd.grad` have no `.grad`, so clipping them does nothing. Calls that only measure the
-    norm are not reported.
+    norm are not reported, nor those in code that differentiates nothing: its callers may have done so.
 
     ## Why it is wrong
 
@@ -106,8 +116,12 @@ class ClipWithoutEffect(Rule):
     triggers = (*when.TRAINING, when.CLIP_GRAD)
 
     def on_file(self, events: Sequence[Event]) -> Iterator[Violation]:
+        differentiating = {event.unit for event in events if isinstance(event, BackwardCall)}
         for visits in by_site(events, ClipGradients).values():
             seen = frozenset().union(*(clip.gradients for clip in visits))
+            if seen == {"none"} and differentiating.isdisjoint(clip.unit for clip in visits):
+                # Where nothing is differentiated, callers have done so, or nothing is trained at all.
+                continue
             if seen and seen <= {"none", "zeroed", "stale"} and not any(clip.measures for clip in visits):
                 target = visits[0].target
                 if all(clip.is_result for clip in visits):

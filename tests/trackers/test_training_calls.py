@@ -200,3 +200,32 @@ def test_an_optimizer_that_is_given_holds_what_is_known_of_its_model(code: str) 
     assert [finding.code for finding in told(LOOP % lines([*start, *wrong]))] == [code]
     begin = start if code == "GL412" else start[1:]
     assert told(LOOP % lines([*begin, *right])) == []
+
+
+OWN = """
+class Clipped(torch.optim.Optimizer):
+    def __init__(self, params, lr=0.1, most=1.0):
+        super().__init__(params, {"lr": lr, "most": most})
+
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                torch.nn.utils.clip_grad_norm_(p, group["most"])
+                p.data.add_(p.grad, alpha=-group["lr"])
+"""
+EARLY = """
+def train(model, optimizer, loader):
+    for x in loader:
+        optimizer.zero_grad()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        model(x).sum().backward()
+        optimizer.step()
+"""
+
+
+def test_callers_have_differentiated_what_a_unit_clips() -> None:
+    """An optimizer's own step comes after a backward; where the unit has one, it is seen."""
+    assert told(HEAD + OWN) == []
+    assert [finding.code for finding in told(HEAD + EARLY)] == ["GL403"]
