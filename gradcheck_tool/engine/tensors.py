@@ -27,7 +27,12 @@ def new_tensor(
     storage: Ref | None = None,
     name: Text = "",
 ) -> Ref:
-    """A tensor with memory of its own unless `storage` is given."""
+    """A tensor with memory of its own unless `storage` is given.
+
+    A negative size is one that was misread: PyTorch makes no such tensor.
+    """
+    if shape is not None and any(size is not None and size < 0 for size in shape):
+        shape = None
     tensor = Tensor(storage if storage is not None else s.new(Storage()))
     tensor.requires_grad = requires_grad
     tensor.leaf = leaf

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.cases import check_raises, check_runs, each
+from tests.cases import HEAD, check_raises, check_runs, each
+from tests.running import findings
 
 # Programs that raise.
 RAISING = {
@@ -54,3 +55,17 @@ def test_what_raises_is_predicted(program: str) -> None:
 @each(RUNNING)
 def test_nothing_is_predicted_for_what_runs(program: str) -> None:
     check_runs(program)
+
+
+def test_a_size_that_is_misread_as_negative_is_not_known() -> None:
+    """Where numbers are read wrong, the rest of the file is judged all the same."""
+    program = """
+def train(net, optimizer, loader):
+    rows = torch.zeros(4, 2 // 2 - 2)
+    rows[0, :1].exp()
+    for x in loader:
+        loss = net(x).sum()
+        loss.backward()
+        optimizer.step()
+"""
+    assert [code for _, code in findings(HEAD + program)] == ["GL401"]
