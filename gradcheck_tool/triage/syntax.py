@@ -10,6 +10,13 @@ if TYPE_CHECKING:
 
 
 _ATOMS = frozenset({int, str, type(None)})
+# Of these there is one object each for all trees, and tools that work on trees leave their notes there (the
+# tracebacks of IPython: the parent), which lead into other trees and round in circles.
+_KINDS = frozenset(
+    kind
+    for base in (ast.boolop, ast.cmpop, ast.expr_context, ast.operator, ast.unaryop)
+    for kind in base.__subclasses__()
+)
 
 
 def nodes_in(root: ast.AST) -> Iterator[ast.AST]:
@@ -18,7 +25,7 @@ def nodes_in(root: ast.AST) -> Iterator[ast.AST]:
     while waiting:
         node = waiting.pop()
         parts = getattr(node, "__dict__", None)
-        if not parts:
+        if not parts or node.__class__ in _KINDS:
             continue  # not a node, or one that only tells kinds apart
         yield node
         for value in parts.values():
