@@ -151,8 +151,9 @@ def gradcheck(
 
     def broken_off() -> None:
         note(f"Interrupted: {len(sofar)} of {count(len(plan.units), 'check')} done.")
-        _print(plan, harness.verdicts(list(sofar)), reports, verbose, color)
-        sys.stdout.flush()
+        if sofar:
+            _print(plan, harness.verdicts(list(sofar)), reports, verbose, color)
+            sys.stdout.flush()
 
     try:
         # Workers import torch first, and one Function may take minutes.

@@ -37,7 +37,13 @@ for _ in range(3):
     h.sum().backward(retain_graph=True)  # raises
     opt.step()""",
     ),
-    ("GL106", "PyTorch raises; with `retain_graph=True` each step goes back to the very beginning."): (
+    (
+        "GL106",
+        (
+            "A state that keeps its graph leads the next backward into the graph of the last one, which has been "
+            "freed, and PyTorch raises; with `retain_graph=True` each step goes back to the very beginning."
+        ),
+    ): (
         "h = w.exp()\nh.sum().backward()\nh = h.exp()\nh.sum().backward()  # raises",
         """h = w.exp()
 h.sum().backward(retain_graph=True)
@@ -352,8 +358,8 @@ F.apply(w, False).sum().backward()""",
     (
         "GL732",
         (
-            "What comes after the Function decides how that gradient lies in memory: it is not contiguous where that is "
-            "a sum over some dimensions, or a transposition, and `view` raises."
+            "What comes after the Function determines the memory layout of that gradient: after a sum over some "
+            "dimensions, or a transposition, it is not contiguous, and `view` raises."
         ),
     ): tuple(
         f"""class F(torch.autograd.Function):
@@ -370,7 +376,7 @@ F.apply(torch.ones(2, 3, requires_grad=True)){after}.backward()"""
             (".mul(torch.ones(2, 3)).sum()", ""),
         )
     ),
-    ("GL733", "For more than one PyTorch raises; each element has to take its own way."): (
+    ("GL733", "For more than one PyTorch raises; each element has to be decided by itself."): (
         "if w > 0:  # raises\n    pass",
         "if w[:1] > 0:\n    pass",
     ),

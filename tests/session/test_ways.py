@@ -126,7 +126,9 @@ def test_a_comment_is_added_where_it_stands(folder: Path) -> None:
     session = Session(folder, Options())
     (change,) = session.add_noqa(session.check([Path("script.py")]))
     assert change.path == folder / "library.py"
-    assert change.after.decode() == LIBRARY.replace("loss.backward()", f"loss.backward()  # noqa: {CODE}")
+    assert change.after.decode() == LIBRARY.replace(
+        "loss.backward()", f"loss.backward()  # gradlint: ignore[{CODE}]"
+    )
 
 
 def test_a_baseline_knows_it(folder: Path) -> None:
