@@ -7,6 +7,7 @@ from gradcheck_tool import (
     BackwardCall,
     ClipGradients,
     Event,
+    NameUse,
     Rule,
     Severity,
     Violation,
@@ -116,7 +117,7 @@ class ClipWithoutEffect(Rule):
     triggers = (*when.TRAINING, when.CLIP_GRAD)
 
     def on_file(self, events: Sequence[Event]) -> Iterator[Violation]:
-        differentiating = {event.unit for event in events if isinstance(event, BackwardCall)}
+        differentiating = {event.unit for event in events if _differentiates(event)}
         for visits in by_site(events, ClipGradients).values():
             seen = frozenset().union(*(clip.gradients for clip in visits))
             if seen == {"none"} and differentiating.isdisjoint(clip.unit for clip in visits):
@@ -132,6 +133,12 @@ class ClipWithoutEffect(Rule):
                 told = self.finding(visits[0], message, "clip between backward and step")
                 is_refused = seen == {"none"} and callee_text(visits[0].site).endswith("clip_grad_value_")
                 yield replace(told, predicts=_REFUSED) if is_refused else told
+
+
+def _differentiates(event: Event) -> bool:
+    return isinstance(event, BackwardCall) or (
+        isinstance(event, NameUse) and event.name == "torch.autograd.grad"
+    )
 
 
 def _why(kinds: frozenset[str]) -> str:
