@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+from _thread import RLock
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 _ENDING = ("SIGINT", "SIGTERM", "SIGHUP")
 _actions: dict[object, Callable[[], object]] = {}
+# Held while a process is started, and from the signal on: `threading` would take time to import.
+starting = RLock()
 
 # A process that is forked off has its own to undo.
 if hasattr(os, "register_at_fork"):
@@ -49,6 +52,8 @@ def undoing(action: Callable[[], object]) -> Iterator[None]:
 
 
 def _end(number: int, _: object) -> None:
+    # Other threads that see their processes end would start new ones, which nobody ends.
+    starting.acquire()
     for other in ending_signals():
         signal.signal(other, signal.SIG_IGN)
     for action in reversed(list(_actions.values())):

@@ -44,6 +44,22 @@ with undoing(lambda: (os.kill(os.getpid(), signal.SIGINT), os.write(1, b"undone"
     assert (ended.returncode, ended.stdout, ended.stderr) == (143, "undone", "")
 
 
+def test_nothing_is_started_any_more_while_a_signal_is_obeyed():
+    ended = run("""
+import threading, time
+end_on_signals()
+def starts_again():
+    killed.wait()
+    with starting:
+        os.write(1, b"started")
+killed = threading.Event()
+threading.Thread(target=starts_again, daemon=True).start()
+with undoing(lambda: (killed.set(), time.sleep(0.5))):
+    os.kill(os.getpid(), signal.SIGTERM)
+""")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (143, "", "")
+
+
 def test_where_exceptions_are_only_printed_the_command_ends_too():
     ended = run("""
 end_on_signals()

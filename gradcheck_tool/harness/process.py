@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import psutil
 
 import gradcheck_tool
-from gradcheck_tool.ending import undoing
+from gradcheck_tool.ending import starting, undoing
 from gradcheck_tool.harness.environment import worker_environment
 from gradcheck_tool.harness.strays import end_with_strays
 
@@ -110,19 +110,20 @@ class Worker:
         self._cache = cache
         self._mark = uuid.uuid4().hex
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
-        self._process = subprocess.Popen(  # noqa: S603 - this Python, and this package
-            [sys.executable, "-c", _BOOT.format(home=str(Path(gradcheck_tool.__file__).parents[1]))],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            text=True,
-            encoding="utf-8",
-            env=worker_environment(device, threads, settings.pass_env, self._mark),
-            start_new_session=True,
-        )
-        # A worker that hangs would outlive the run, which may end in the middle.
         self._run = ExitStack()
-        self._run.enter_context(undoing(self._kill))
+        with starting:
+            self._process = subprocess.Popen(  # noqa: S603 - this Python, and this package
+                [sys.executable, "-c", _BOOT.format(home=str(Path(gradcheck_tool.__file__).parents[1]))],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._log,
+                text=True,
+                encoding="utf-8",
+                env=worker_environment(device, threads, settings.pass_env, self._mark),
+                start_new_session=True,
+            )
+            # A worker that hangs would outlive the run, which may end in the middle.
+            self._run.enter_context(undoing(self._kill))
         atexit.register(self._kill)
         self._events: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         threading.Thread(target=self._read, daemon=True).start()
