@@ -44,7 +44,7 @@ InRun = Literal["confirmed", "not reached", "contradicted", "open"]
 
 
 class Severity(str, Enum):
-    """How much a finding matters; the value is the word used in every report."""
+    """How much a finding matters, from the most; the value is the word used in every report."""
 
     ERROR = "error"
     WARNING = "warning"

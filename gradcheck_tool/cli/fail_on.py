@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.rulebook.rule import Rule
 
 # From the one that matters least.
-_ORDER = (Severity.INFO, Severity.WARNING, Severity.ERROR)
+_ORDER = tuple(Severity)[::-1]
 _WORDS = {severity.value: severity for severity in _ORDER}
 
 

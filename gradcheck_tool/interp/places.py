@@ -40,21 +40,19 @@ class Places:
 
     def is_nested(self, site: Site) -> bool:
         """Is there a loop, in its function, around the innermost one around a place?"""
-        found = self._table(site).get(id(site.node))
-        if found is None or found[1] is None:
-            return False
-        function, loop = found
-        return any(loop.blocks < other.blocks for other in function.loops.values())  # type: ignore[union-attr]
+        return len(self._loops_around(site)) > 1
 
     def counts_rounds(self, site: Site) -> bool:
         """Does a loop, in its function, around a place go on for a number of rounds, not for so much data?"""
-        found = self._table(site).get(id(site.node))
-        if found is None or found[1] is None:
-            return False
-        function, loop = found
-        around = [other for other in function.loops.values() if loop.blocks <= other.blocks]  # type: ignore[union-attr]
-        iterated = [getattr(other.node, "iter", None) for other in around]
+        iterated = [getattr(loop.node, "iter", None) for loop in self._loops_around(site)]
         return any(node is None or "range(" in site.module.spans.text(node) for node in iterated)
+
+    def _loops_around(self, site: Site) -> list[ir.Loop]:
+        """The loops, in its function, around a place, the innermost one among them."""
+        function, inner = self._table(site).get(id(site.node), (None, None))
+        if function is None or inner is None:
+            return []
+        return [loop for loop in function.loops.values() if inner.blocks <= loop.blocks]
 
     def _table(self, site: Site) -> dict[int, tuple[ir.Function, ir.Loop | None]]:
         """The places of a module, of which more functions may be lowered while it is executed."""

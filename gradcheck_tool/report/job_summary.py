@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # A page takes a megabyte, and nobody reads so many rows.
 MOST = 100
-_ORDER = (Severity.ERROR, Severity.WARNING, Severity.INFO)
+_ORDER = tuple(Severity)
 # What begins or ends something in Markdown outside of code.
 _MARKUP = re.compile(r"([\\*_\[\]~#!|])")
 

@@ -99,14 +99,20 @@ class SpentGraphs(Tracker):
 
 def is_spent(s: State, start: Ref) -> bool:
     """Is there a part of a graph that cannot be differentiated any more?"""
-    nodes = [s[Ref(number)] for number in behind(s, start)]
-    return any((node.freed and node.frees) or _is_changed(s, node) for node in nodes)
+    return any(_is_freed(node) or _is_changed(s, node) for node in _nodes(s, start))
 
 
 def is_freed(s: State, start: Ref) -> bool:
     """Has a pass freed a part of a graph?"""
-    nodes = [s[Ref(number)] for number in behind(s, start)]
-    return any(node.freed and node.frees for node in nodes)
+    return any(_is_freed(node) for node in _nodes(s, start))
+
+
+def _nodes(s: State, start: Ref) -> list[Node]:
+    return [s[Ref(number)] for number in behind(s, start)]
+
+
+def _is_freed(node: Node) -> bool:
+    return bool(node.freed and node.frees)
 
 
 def _is_changed(s: State, node: Node) -> bool:
