@@ -100,7 +100,7 @@ class Budget:
         return 1
 
     def few(self, states: list[T]) -> list[T]:
-        """As many states as are to be followed: those that came last, which have executed the most."""
+        """As many states as are to be followed: the last, which have executed the most or can still train."""
         if len(states) > self._affordable:
             self.leave_out()
         return states[-self.width :]

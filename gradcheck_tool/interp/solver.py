@@ -37,6 +37,7 @@ from gradcheck_tool.interp.loops import (
 from gradcheck_tool.interp.mending import mend
 from gradcheck_tool.interp.places import Places
 from gradcheck_tool.interp.program import Program
+from gradcheck_tool.interp.prospects import promising_last
 from gradcheck_tool.interp.transfer import TRANSFER
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.ir.exhaustive import complete_chains
@@ -191,7 +192,9 @@ class Solver:
             waiting = pending.pop(at)
             if lists:
                 waiting = _longest(waiting)
-            states = waiting if len(waiting) == 1 else self._joined(waiting, live, at not in function.loops)
+            states = (
+                waiting if len(waiting) == 1 else self._joined(waiting, live, at, at not in function.loops)
+            )
             leaving: list[State] = []
             if at in function.loops:
                 for state in states:
@@ -213,11 +216,13 @@ class Solver:
                 reclaim(end.state, first, (end.value,), end.state.frames[-1] if is_over else None)
             end.state.changed |= before
 
-    def _joined(self, waiting: list[State], live: frozenset[str | int] | None, loose: bool) -> list[State]:
+    def _joined(
+        self, waiting: list[State], live: frozenset[str | int] | None, at: int, loose: bool
+    ) -> list[State]:
         """The states that go on from a block where several have arrived."""
         if self.budget.width == 1:
             # Comparing states would take as long as following them.
-            waiting = self.budget.few(waiting)
+            waiting = self.budget.few(promising_last(waiting, at))
         compared = len(waiting[0].heap) + len(live or ())
         self.budget.left -= (len(waiting) - 1) * (COMPARISON + compared // COMPARED)
         return self.budget.few(few(join(waiting, live, MAX_STATES, loose), live))
