@@ -34,7 +34,7 @@ class Usage:
     Attributes:
         attributes: names of attributes that are read of it, methods included.
         methods: those of them that are called.
-        called: it is called itself; `arity` has the numbers of positional arguments.
+        called: it is called itself, or its `forward` is; `arity` has the numbers of positional arguments.
         iterated: a loop goes through it.
         differentiated: what a call of it returned has its `backward` called.
         taken_apart: what a call of it returned is unpacked, indexed or iterated over.
@@ -194,16 +194,22 @@ class _Reader:
             self._pass(f"{owner}.{name}", instr.args, paths)
             if name in RETURN_SELF:
                 paths[instr.dst] = owner
+            elif name == "forward":
+                self._call_itself(instr, owner, results)
             elif _STEPS.search(name) and instr.args and instr.args[0].value in paths:
                 self._of(paths[instr.args[0].value]).stepped = True
         elif instr.func in paths:
-            usage = self._of(paths[instr.func])
-            usage.called = True
-            if all(arg.kind is ir.ArgKind.POSITIONAL for arg in instr.args):
-                usage.arity.add(len(instr.args))
-            results[instr.dst] = paths[instr.func]
+            self._call_itself(instr, paths[instr.func], results)
             self._iterate(paths[instr.func], instr.args, paths)
             self._pass(paths[instr.func], instr.args, paths)
+
+    def _call_itself(self, instr: ir.Call, path: str, results: dict[int, str]) -> None:
+        """Note that a value is called: by its `forward`, too, as that is what calling a module comes to."""
+        usage = self._of(path)
+        usage.called = True
+        if all(arg.kind is ir.ArgKind.POSITIONAL for arg in instr.args):
+            usage.arity.add(len(instr.args))
+        results[instr.dst] = path
 
     def _optimize(self, instr: ir.Call, methods: dict[int, tuple[str, str]]) -> None:
         """Note whose parameters a call gives to an optimizer."""

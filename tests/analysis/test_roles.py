@@ -58,6 +58,31 @@ class Trainer:
         "trainer.step(torch.ones(2, 3), torch.ones(2, 1))",
         ("`model` has parameters that require a gradient", "`optimizer` holds the parameters of `model`"),
     ),
+    "a model is called by its forward": Open(
+        HEAD
+        + """
+class Trainer:
+    def __init__(self, model, optimizer):
+        self.model = model
+        self.optimizer = optimizer
+
+    def train(self, batches):
+        self.model.train()
+        for batch in batches:
+            out = self.model.forward(**batch)
+            first, second = out.pow(2).mean(), out.exp().mean()
+            self.optimizer.zero_grad()
+            first.backward()
+            second.backward()  # <- GL101
+            self.optimizer.step()
+""",
+        "first.backward()",
+        "first.backward(retain_graph=True)",
+        "net = nn.Bilinear(3, 3, 1)\n"
+        "batches = [{'input1': torch.ones(2, 3), 'input2': torch.ones(2, 3)}]\n"
+        "Trainer(net, torch.optim.SGD(net.parameters(), 0.1)).train(batches)",
+        ("`model` has parameters that require a gradient", "`optimizer` holds the parameters of `model`"),
+    ),
     "two losses share the graph of a model of which only the role is known": Open(
         HEAD
         + """

@@ -87,7 +87,8 @@ def is_role(s: State, ref: Ref) -> bool:
 def computes(name: str, call: Call) -> bool:
     """Does a method of a module, by its name and what it gets, compute with the module's parameters?"""
     given = [value for value in (*call.args, *call.kwargs.values()) if not isinstance(value, Const)]
-    return bool(given) and _COMPUTES.search(name) is not None and is_computation(name)
+    is_given = bool(given) or call.unsure
+    return is_given and _COMPUTES.search(name) is not None and is_computation(name)
 
 
 def is_computation(name: str) -> bool:
