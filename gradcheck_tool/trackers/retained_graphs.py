@@ -75,6 +75,11 @@ class RetainedGraphs(Tracker):
     kept_in = RunNote[tuple[int, bool], bool]()
     # How ways of the one and of the other end: do they return?
     ends = RunNote[tuple[bool, bool], bool]()
+    # Which places a way has executed, and those which one that returns has.
+    passed = StoryNote[int, bool]()
+    returned = RunNote[int, bool]()
+    # Do ways return beside which others were left, of which nobody knows what they use?
+    left = RunNote[bool, bool]()
 
     # -- sums ----------------------------------------------------------------------------------------
 
@@ -88,7 +93,7 @@ class RetainedGraphs(Tracker):
         if not target or numel_is_one(total.shape) is not True:
             return
         key = id(site.node)
-        self.owner[total.grad_fn.id] = (key, fresh())
+        self._own(s, key, total.grad_fn)
         self.shown[key] = True
         old, given = fact.history, s.get(fact.arguments.get("other"), Tensor)
         if old is None or given is None or not _is_made_at(s, old, site):
@@ -114,6 +119,11 @@ class RetainedGraphs(Tracker):
             target, value = node.args
             return self.text(site, _scaled(target.value)), self.text(site, value.value)
         return "", ""
+
+    def _own(self, s: State, key: int, node: Ref) -> None:
+        """A place keeps a graph node from now on."""
+        self.owner[node.id] = (key, fresh())
+        self.passed.set(s, key, True)
 
     def _keep(self, s: State, key: int, event: GraphKept, holder: Any) -> None:
         self.kept_in[key, s.after_body] = True
@@ -151,7 +161,7 @@ class RetainedGraphs(Tracker):
         new: Node = s[tensor.grad_fn]
         key = id(new.site.node)
         if tensor.grad_fn.id not in self.owner:
-            self.owner[tensor.grad_fn.id] = (key, fresh())
+            self._own(s, key, tensor.grad_fn)
         earlier = s.get(before.grad_fn, Node) if before is not None else None
         if key in self.events or earlier is None or before is None:
             return
@@ -179,7 +189,7 @@ class RetainedGraphs(Tracker):
         if tensor is None or tensor.grad_fn is None:
             return
         key = id(site.node)
-        self.owner[tensor.grad_fn.id] = (key, fresh())
+        self._own(s, key, tensor.grad_fn)
         # What is older than the container is kept by something else, and no longer by this.
         if in_module(s) or tensor.grad_fn.id < added.container.id:
             return
@@ -228,6 +238,11 @@ class RetainedGraphs(Tracker):
         if not self.events:
             return
         self.ends[s.after_body, fact.returns] = True
+        if fact.returns and s.is_partial:
+            self.left[s.after_body] = True
+        for key in self.events if fact.returns else ():
+            if self.passed.get(s, key):
+                self.returned[key] = True
         for ref, node in s.records(Node):
             if node.unsure_freed and ref.id in self.owner and not _is_spent(s, ref):
                 self._use(ref)
@@ -269,9 +284,11 @@ class RetainedGraphs(Tracker):
         """Report what nothing has used."""
         returning = [after for after in (False, True) if (after, True) in self.ends]
         for key, event in self.events.items():
-            if not any((key, after) in self.kept_in for after in returning):
+            phases = [after for after in returning if (key, after) in self.kept_in]
+            if not phases:
                 continue
-            if not fact.is_complete and key not in self.spent:
+            is_known = key in self.returned or not any(after in self.left for after in phases)
+            if not (is_known and fact.is_complete) and key not in self.spent:
                 continue
             is_kept = self.shared.get(key, True) and (self.passes or key not in self.stored)
             if key not in self.used and is_kept:

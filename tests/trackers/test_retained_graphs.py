@@ -446,3 +446,29 @@ def train(model, optimizer, loader, cfg):
     )
     assert [finding.code for finding in told(source)] == ["GL601"]
     assert told(source.replace("total += loss", "total += loss.item()")) == []
+
+
+DISPATCHED = """
+import torch
+def learn(data, kind):
+    w = torch.zeros(len(data), requires_grad=True)
+    optimizer = torch.optim.SGD([w], lr=0.1)
+    for _ in range(800):
+        total = 0
+        for at in range(len(data)):
+            part = (w[at] - data[at]).pow(2)
+            if kind == "a":
+                total += 0.5 * part
+            elif kind == "b":
+                total += torch.sqrt(part + 100)
+            else:
+                raise ValueError(kind)
+        optimizer.zero_grad()
+        {use}
+        optimizer.step()
+learn(torch.rand(int(input())), input())
+"""
+
+
+def test_ways_that_are_not_followed_may_differentiate_what_they_keep() -> None:
+    assert findings(DISPATCHED.format(use="(w.sum() + total).backward()")) == []
