@@ -1,0 +1,83 @@
+"""Sums of losses that are kept with their graphs."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.open_programs import HEAD as OPEN
+from tests.open_programs import told
+from tests.running import findings
+
+PARTS = (
+    OPEN
+    + """
+def train(model, optimizer, criterion, loader):
+    kept = []
+    for batch in loader:
+        losses = criterion(model(batch), batch)
+        loss = sum(losses.values())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        kept.append(%s)
+    return kept
+"""
+)
+
+
+def test_the_sum_of_the_losses_of_a_dictionary_has_a_graph() -> None:
+    assert [finding.code for finding in told(PARTS % "loss")] == ["GL602"]
+    assert told(PARTS % "loss.item()") == []
+
+
+def test_what_is_moved_keeps_its_graph() -> None:
+    source = PARTS.replace("losses = criterion(model(batch), batch)", "out = model(batch)")
+    source = source.replace("sum(losses.values())", "criterion(out, batch)")
+    assert [finding.code for finding in told(source % "out.cpu()")] == ["GL602"]
+    assert told(source % "out.detach().cpu()") == []
+
+
+@pytest.mark.parametrize("size", ["x.size(0)", "x.shape[0]", "len(x)", "cfg.batch_size"])
+def test_a_loss_times_a_size_is_a_number(size: str) -> None:
+    source = (
+        OPEN
+        + f"""
+def train(model, optimizer, loader, cfg):
+    total = 0
+    for x, y in loader:
+        loss = F.mse_loss(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total += loss * {size}
+    print(total)
+"""
+    )
+    assert [finding.code for finding in told(source)] == ["GL601"]
+    assert told(source.replace("total += loss", "total += loss.item()")) == []
+
+
+DISPATCHED = """
+import torch
+def learn(data, kind):
+    w = torch.zeros(len(data), requires_grad=True)
+    optimizer = torch.optim.SGD([w], lr=0.1)
+    for _ in range(800):
+        total = 0
+        for at in range(len(data)):
+            part = (w[at] - data[at]).pow(2)
+            if kind == "a":
+                total += 0.5 * part
+            elif kind == "b":
+                total += torch.sqrt(part + 100)
+            else:
+                raise ValueError(kind)
+        optimizer.zero_grad()
+        {use}
+        optimizer.step()
+learn(torch.rand(int(input())), input())
+"""
+
+
+def test_ways_that_are_not_followed_may_differentiate_what_they_keep() -> None:
+    assert findings(DISPATCHED.format(use="(w.sum() + total).backward()")) == []
