@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import sys
 from contextlib import contextmanager
@@ -17,6 +18,24 @@ if TYPE_CHECKING:
 def _numpy() -> Any:
     """Numpy if the program under check has loaded it; a Function that never did cannot draw from it."""
     return sys.modules.get("numpy")
+
+
+@functools.cache
+def _on_cpu_only() -> bool:
+    """Whether there is no device with a random generator of its own."""
+    accelerator = getattr(torch, "accelerator", None)
+    return accelerator is not None and not accelerator.is_available()
+
+
+def _seed_torch(number: int) -> None:
+    """`torch.manual_seed`; without a device, only what it does to the CPU's generator.
+
+    For a device that is not in use yet it records the stack of every call, which costs a hundred times more.
+    """
+    if _on_cpu_only():
+        torch.default_generator.manual_seed(number)
+    else:
+        torch.manual_seed(number)
 
 
 class RandomState:
@@ -36,7 +55,7 @@ class RandomState:
             restore(number)
         if self._uses is False and not force:
             return
-        torch.manual_seed(number)
+        _seed_torch(number)
         random.seed(number)
         numpy = _numpy()
         if numpy is not None:
@@ -77,10 +96,9 @@ def samples_inside(call: Callable[[], Any]) -> bool:
 
 def _snapshot() -> tuple[Any, ...]:
     numpy = _numpy()
-    state = (
-        numpy.random.get_state()[1].tobytes() + bytes([numpy.random.get_state()[2] % 251]) if numpy else b""
-    )
-    return torch.get_rng_state(), random.getstate(), state
+    state = numpy.random.get_state() if numpy else None
+    drawn = b"" if state is None else state[1].tobytes() + bytes([state[2] % 251])
+    return torch.get_rng_state(), random.getstate(), drawn
 
 
 def _same(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
@@ -124,10 +142,23 @@ def preserved() -> Iterator[None]:
     numpy = _numpy()
     kept = numpy.random.get_state() if numpy is not None else None
     plain = random.getstate()
-    with torch.random.fork_rng():
+    with _torch_preserved():
         try:
             yield
         finally:
             random.setstate(plain)
             if numpy is not None and kept is not None:
                 numpy.random.set_state(kept)
+
+
+@contextmanager
+def _torch_preserved() -> Iterator[None]:
+    if not _on_cpu_only():
+        with torch.random.fork_rng():
+            yield
+        return
+    before = torch.get_rng_state()
+    try:
+        yield
+    finally:
+        torch.set_rng_state(before)
