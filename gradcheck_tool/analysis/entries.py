@@ -107,7 +107,6 @@ def analyze(
         tracker.conclude()
     if extent is not None:
         extent.unfinished = list(dict.fromkeys(m.budget.exhausted))
-        extent.narrowed = m.budget.narrowed or bool(m.budget.too_little)
     m.dismiss()
     return [event for event in events if ways.is_certain(event)]
 

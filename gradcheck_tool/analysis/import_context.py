@@ -24,11 +24,9 @@ class Extent:
         unfinished: the names of the functions that reached the work limit.
         entered: file and qualified name of the functions elsewhere that the top-level code led to, if it
             came to its end.
-        narrowed: were ways left out, as there was little work left?
     """
 
     unfinished: list[str] = field(default_factory=list)
-    narrowed: bool = False
     entered: set[tuple[str, str]] = field(default_factory=set)
 
 

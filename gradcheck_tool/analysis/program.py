@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 # How often a program is executed again, with what was found before taken for mended.
 MOST_MENDINGS = 5
-# What a finding of the file on its own assumes of the rest of the repository.
-AS_USED = "what other files define does what its use here shows"
 
 
 def check_source(
@@ -71,12 +69,9 @@ def _check(source: str, filename: str, ruleset: RuleSet, around: ImportContext) 
         events = program.execute(step, ruleset)
         if step.is_look:
             program.is_promising = ruleset.finds(events)
-            if not program.is_promising and program.is_cut_short and not ruleset.strict:
-                program.is_promising = ruleset.finds(program.execute(step.alone(), ruleset))
             continue
         try:
-            found = _with_later(program, step, ruleset, events)
-            return found if ruleset.strict else _with_own(program, step, ruleset, found)
+            return _with_later(program, step, ruleset, events)
         except UnplacedError:
             if step.is_whole:
                 raise
@@ -113,12 +108,11 @@ def _recorded(
     program = _Program(source, filename, outline(source), None, around)
     for step in program.rounds():
         try:
-            for each in (step, step.alone()):
-                tracker = recorder()
-                for event in program.execute(each, ruleset, recording=(tracker,)):
-                    found = [one for one in ruleset.evaluate([event], _locate) if is_wanted(one)]
-                    if found:
-                        return _ended(numbered(told_with(tracker.moments, event), _locate), found[0])
+            tracker = recorder()
+            for event in program.execute(step, ruleset, recording=(tracker,)):
+                found = [one for one in ruleset.evaluate([event], _locate) if is_wanted(one)]
+                if found:
+                    return _ended(numbered(told_with(tracker.moments, event), _locate), found[0])
         except UnplacedError:
             continue
         return ()
@@ -153,21 +147,6 @@ def _with_later(program: _Program, step: _Round, ruleset: RuleSet, events: Seque
     return sorted(found, key=Finding.sort_key)
 
 
-def _with_own(program: _Program, step: _Round, ruleset: RuleSet, found: list[Finding]) -> list[Finding]:
-    """The findings, and those of the file on its own where following calls elsewhere took too much work.
-
-    A call that is not followed is judged by the role of what is called, which takes little work: what that
-    shows is not to be lost.
-    """
-    if not program.is_cut_short:
-        return found
-    alone = step.alone()
-    for finding in _with_later(program, alone, ruleset, program.execute(alone, ruleset)):
-        if is_news(finding, found, (), ()):
-            found.append(replace(finding, assumes=(*finding.assumes, AS_USED)))
-    return sorted(found, key=Finding.sort_key)
-
-
 @dataclass(frozen=True)
 class _Round:
     """One execution of a program or a part of it.
@@ -177,18 +156,12 @@ class _Round:
         plan: how much of it.
         is_look: it only tells whether another round is worthwhile.
         is_whole: the module is whole, and places can be told.
-        is_alone: no call is followed into other files.
     """
 
     module: ModuleIR
     plan: ExecutionPlan
     is_look: bool = False
     is_whole: bool = False
-    is_alone: bool = False
-
-    def alone(self) -> _Round:
-        """The same round, where no call is followed into other files."""
-        return replace(self, is_alone=True)
 
 
 class _Program:
@@ -235,11 +208,6 @@ class _Program:
         module = lower_module(self._source, self._filename)
         yield _Round(module, ExecutionPlan.whole(module, candidates), is_whole=True)
 
-    @property
-    def is_cut_short(self) -> bool:
-        """Has the last round left ways out, where calls can be followed into other files?"""
-        return self._around.imports is not None and self._around.extent.narrowed
-
     def execute(
         self,
         step: _Round,
@@ -258,9 +226,9 @@ class _Program:
         try:
             return analyze(
                 step.module,
-                None if step.is_alone else imports,
+                imports,
                 step.plan,
-                None if is_again or step.is_alone else around.extent,
+                None if is_again else around.extent,
                 [*needed(ruleset), *recording],
                 around.models,
                 around.elsewhere,
