@@ -342,3 +342,70 @@ class Turned(Function):
         t = 2 * torch.linalg.cross(v, g, dim=-1)
         back = g + w * t + torch.linalg.cross(v, t, dim=-1)
         return torch.cat([of_q, torch.zeros_like(of_q[..., :1])], -1), back
+
+
+class RightAtTies(Function):
+    """A wrong gradient, and the right one where all values are 0 or 1."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * (2 * x**2 + x**4)
+
+
+class RightWhereSaturated(Function):
+    """The maximum of `x @ w - |w|^2 / 2` over probabilities, but for the last term: right where `w` is a corner."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ranked = x.sort(-1, descending=True).values
+        sums = ranked.cumsum(-1) - 1
+        count = (ranked > sums / torch.arange(1, x.shape[-1] + 1)).sum(-1, keepdim=True)
+        w = (x - sums.gather(-1, count - 1) / count).clamp(min=0)
+        ctx.save_for_backward(w)
+        return (x * w).sum(-1) - w.norm(dim=-1)
+
+    @staticmethod
+    def backward(ctx, g):
+        (w,) = ctx.saved_tensors
+        return g.unsqueeze(-1) * w
+
+
+class Miscounted(Function):
+    @staticmethod
+    def forward(ctx, x, axis, flip):
+        if x.requires_grad:
+            ctx.opts = axis, flip
+        return x.flip(axis) if flip else x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        axis, flip = ctx.opts
+        return [g.flip(axis) if flip else g * 2] + [None] * 2
+
+
+class Gated(Function):
+    """Lets through what its gate has room for; a guessed gate has none."""
+
+    @staticmethod
+    def forward(ctx, x, gate):
+        ctx.save_for_backward(gate)
+        return x * (gate > 50)
+
+    @staticmethod
+    def backward(ctx, g):
+        (gate,) = ctx.saved_tensors
+        return g * (gate > 50), None
+
+
+def gated(x):
+    return Gated.apply(x, torch.full_like(x, 100.0))
+
+
+class Shut(Gated):
+    pass

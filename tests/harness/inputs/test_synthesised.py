@@ -178,8 +178,9 @@ def test_values_for_which_the_function_is_made(synthesise):
     assert "make no sense" in case.note
 
 
-def test_a_wrong_gradient_stays_wrong(synthesise):
-    function, found = synthesise("Wrong")
+@pytest.mark.parametrize("name", ["Wrong", "RightAtTies", "RightWhereSaturated"])
+def test_a_wrong_gradient_stays_wrong(synthesise, name):
+    function, found = synthesise(name)
     assert found.cases[0].options == {}
     assert not gradcheck_tool.check_function(function, found.cases[0].args).ok
 
@@ -188,6 +189,24 @@ def test_a_gradient_that_is_wrong_for_a_guessed_function_says_nothing(synthesise
     _, found = synthesise("OfLinear")
     assert found.cases == ()
     assert "none of the functions" in found.tried[-1]
+
+
+def test_a_wrong_number_of_gradients_is_found(synthesise):
+    function, found = synthesise("Miscounted")
+    (case,) = found.cases
+    report = gradcheck_tool.check_function(function, case.args, **case.options)
+    assert [finding.code for finding in report.findings] == ["GC206"]
+    assert "expected 3, got 1" in report.findings[0].message
+
+
+def test_callers_are_asked_where_a_guess_moves_nothing(synthesise):
+    _, found = synthesise("Gated")
+    assert found.cases[0].note == "as gated calls it"
+
+
+def test_a_guess_that_moves_nothing_is_not_varied(synthesise):
+    _, found = synthesise("Shut")
+    assert [case.options for case in found.cases] == [{"variations": False}]
 
 
 def test_constants_before_what_gets_a_gradient(synthesise):

@@ -56,11 +56,13 @@ def synthesised_cases(function: Any, ref: FunctionRef, settings: InputSettings) 
     texts = tuple(map(describe, found.closest))
     made: tuple[Case, ...] = ()
     if found.state is not None:
-        made = _drawn(maker, found.state, found.tries)
+        made = _drawn(maker, found, found.state)
         texts = tuple(map(describe, found.state))
     doubtful = _are_doubtful(function, made)
-    if not made or doubtful:
-        made = captured_calls(function, sites, maker)
+    if not made or doubtful or _is_poor(found):
+        # What callers pass is better than a call that moves nothing, or that backward does not count.
+        called = captured_calls(function, sites, maker)
+        made = called if called or doubtful else made
     if not made and not doubtful:
         return Synthesised((), _problem(found), texts, names)
     if not made or _are_doubtful(function, made):
@@ -78,10 +80,18 @@ def _are_doubtful(function: Any, made: Sequence[Case]) -> bool:
     return any(calls_a_guess(case.args) and judged(function, case.args) == "wrong" for case in made)
 
 
-def _drawn(maker: Maker, state: State, tries: int) -> tuple[Case, ...]:
+def _is_poor(found: Found) -> bool:
+    """Whether what was found is accepted by half: no gradient moves, or their number is wrong."""
+    return found.outcome is not None and (found.outcome.flat or found.outcome.miscounted)
+
+
+def _drawn(maker: Maker, found: Found, state: State) -> tuple[Case, ...]:
     """The same shapes with several draws of values; values of another kind where these show a wrong
     gradient and those do not.
     """
+    note = f"{_call(state)}, found in {found.tries} tries"
+    if _is_poor(found):
+        return (Case(maker.arguments(state), note=note, options=GIVEN_ONLY),)
     drawn = [maker.arguments(state, salt) for salt in range(_DRAWS)]
     accepted = [args for args in drawn if not maker.attempt_with(args).problem] or drawn[:1]
     words = [judged(maker.function, args) for args in accepted]
@@ -90,7 +100,6 @@ def _drawn(maker: Maker, state: State, tries: int) -> tuple[Case, ...]:
         if domain is not None:
             note = f"{_call(domain)}; for other values the gradient is wrong, or they make no sense"
             return (Case(maker.arguments(domain), note=note, options=GIVEN_ONLY),)
-    note = f"{_call(state)}, found in {tries} tries"
     # What is meant to be no derivative may look like one for some values.
     meant = "surrogate" in words
     return tuple(

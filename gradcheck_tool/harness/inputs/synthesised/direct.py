@@ -73,7 +73,7 @@ def search_directly(maker: Maker, parameters: Sequence[Parameter]) -> Found:
     that get a gradient require one.
     """
     found = Search(parameters, maker.attempt).run()
-    if found.state is None:
+    if found.state is None or not found.outcome or found.outcome.problem:
         return found
     state = without_unused(found.state, lambda s: _good(maker.attempt(s)), maker.unused)
     state = with_distinct_sizes(state, lambda s: _good(maker.attempt(s)))

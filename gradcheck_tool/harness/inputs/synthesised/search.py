@@ -36,7 +36,7 @@ class Found:
     """What a search came to.
 
     Attributes:
-        state: the arguments that were accepted; None where none were.
+        state: the arguments that were accepted, or that a miscounting backward ran for; None where none were.
         outcome: of the last try of `state`, or of the try that came farthest.
         closest: the arguments of that try.
         tries: number of calls made.
@@ -68,18 +68,25 @@ class Search:
         self._names = [parameter.name for parameter in parameters]
         self._ranked: list[Ranked] = [candidates(parameter) for parameter in parameters]
         self._attempt = attempt
+        # What may be left out, or given more than once, may have been given too often.
+        self._counted = all(parameter.required and not parameter.variable for parameter in parameters)
         self._queue: list[_Open] = []
         self._known: set[State] = set()
         self._numbers = count()
 
     def run(self, tries: int = MOST_TRIES, seconds: float = MOST_SECONDS) -> Found:
-        """The first state that is accepted, preferring one whose gradients are not all zero."""
+        """The first state that is accepted, preferring one whose gradients are not all zero.
+
+        Where none is, one for which backward returns a wrong number of gradients: it does so for the right
+        arguments as well.
+        """
         for cost, state in self._starts():
             self._push(state, cost, 0, (-1, 0))
         # Time of work: what is found does not depend on what else the machine does.
         deadline = time.thread_time() + seconds
         best: Found | None = None
         spare: Found | None = None
+        miscounted: Found | None = None
         for number in range(1, tries + 1):
             if not self._queue or time.thread_time() > deadline:
                 break
@@ -90,14 +97,17 @@ class Search:
                 return found
             if not outcome.problem:
                 spare = spare or found
+            if outcome.miscounted and self._counted:
+                miscounted = miscounted or found
             if best is None or best.outcome is None or outcome.progress > best.outcome.progress:
                 best = Found(None, outcome, node.state, number)
-            if spare is not None and number > spare.tries + 20:
+            poor = spare or miscounted
+            if poor is not None and number > poor.tries + 20:
                 break
             self._expand(node, outcome)
         if best is None:
             return Found(None, None, (), 0)
-        return spare or Found(None, best.outcome, best.closest, number)
+        return spare or miscounted or Found(None, best.outcome, best.closest, number)
 
     def _starts(self) -> Iterator[tuple[float, State]]:
         """The most usual values; the same with all tensors of another rank; usual shapes of layers."""

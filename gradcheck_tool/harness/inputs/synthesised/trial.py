@@ -40,6 +40,7 @@ class Outcome:
         suspects: parameters that this row works on; empty where that is not known.
         gradients: for every tensor leaf of the arguments in order, whether a gradient came back.
         flat: every gradient is zero.
+        miscounted: backward returned more or fewer gradients than forward has arguments.
     """
 
     problem: str
@@ -48,6 +49,7 @@ class Outcome:
     suspects: frozenset[str] = frozenset()
     gradients: tuple[bool, ...] = ()
     flat: bool = False
+    miscounted: bool = False
 
     @property
     def progress(self) -> tuple[int, int]:
@@ -136,7 +138,9 @@ def _failed(error: Exception, stage: int, bodies: Sequence[tuple[int, Body]]) ->
         place = (*known, trace.tb_lineno) if known else place
         trace = trace.tb_next
     if place is None:
-        return Outcome(problem, stage if stage > 1 else 0)
+        return Outcome(
+            problem, stage if stage > 1 else 0, miscounted="incorrect number of gradients" in problem
+        )
     at, body, row = place
     return Outcome(problem, at, row, body.suspects(row))
 
