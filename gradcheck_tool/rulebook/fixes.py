@@ -7,13 +7,12 @@ code is not of the form that it can change: a rule then offers no fix.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 from gradcheck_tool.domain.events import Site
+from gradcheck_tool.rulebook.call_text import CallText
 from gradcheck_tool.rulebook.rule import Replacement
-
-if TYPE_CHECKING:
-    import libcst as cst
 
 # Expressions that an attribute or a call can follow without parentheses.
 _ATOMIC = ("Name", "Attribute", "Call", "Subscript")
@@ -64,17 +63,12 @@ def receiver_replaced(site: Site, template: str) -> Replacement | None:
 
 def with_keyword(site: Site, name: str, value: str) -> Replacement | None:
     """A call with a keyword argument added, or with another value for it."""
-    import libcst as cst
-
-    call = _parsed(site)
-    if call is None or any(arg.star for arg in call.args):
+    call = _call(site)
+    if call is None or any(argument.star for argument in call.arguments):
         return None
-    wanted = cst.parse_expression(value)
-    for index, arg in enumerate(call.args):
-        if arg.keyword is not None and arg.keyword.value == name:
-            changed = [*call.args[:index], arg.with_changes(value=wanted), *call.args[index + 1 :]]
-            return _replaced(site, call.with_changes(args=changed))
-    return _replaced(site, call.with_changes(args=_appended(call.args, name, wanted)))
+    known = call.keyword(name)
+    text = call.with_keyword(name, value) if known is None else call.with_value(known, value)
+    return Replacement(site, text)
 
 
 def keyword_renamed(site: Site, old: str, new: str, value: str | None = None) -> Replacement | None:
@@ -82,29 +76,25 @@ def keyword_renamed(site: Site, old: str, new: str, value: str | None = None) ->
 
     There is none where the call has, or may have, a keyword of the new name as well.
     """
-    import libcst as cst
-
-    call = _parsed(site)
-    if call is None or any(arg.star == "**" or _is_keyword(arg, new) for arg in call.args):
+    call = _call(site)
+    if call is None or call.keyword(new) or any(argument.star == "**" for argument in call.arguments):
         return None
-    changed = []
-    for arg in call.args:
-        if arg.keyword is not None and arg.keyword.value == old:
-            content = arg.value if value is None else cst.parse_expression(value)
-            arg = arg.with_changes(keyword=cst.Name(new), value=content)  # noqa: PLW2901
-        changed.append(arg)
-    return _replaced(site, call.with_changes(args=changed))
+    known = call.keyword(old)
+    if known is None:
+        return Replacement(site, call.text)
+    if value is not None:
+        # The name stands before the value: its place stays.
+        call = replace(call, text=call.with_value(known, value))
+    return Replacement(site, call.renamed(known, new))
 
 
 def without_keyword(site: Site, name: str) -> Replacement | None:
     """A call without one of its keyword arguments."""
-    call = _parsed(site)
+    call = _call(site)
     if call is None:
         return None
-    kept = [arg for arg in call.args if arg.keyword is None or arg.keyword.value != name]
-    if kept:
-        kept[-1] = kept[-1].with_changes(comma=call.args[-1].comma)
-    return _replaced(site, call.with_changes(args=kept))
+    known = call.keyword(name)
+    return Replacement(site, call.text if known is None else call.without(known))
 
 
 def called_with(site: Site, function: str, first: str) -> Replacement | None:
@@ -214,51 +204,5 @@ def _is(node: Any, *kinds: str) -> bool:
     return type(node).__name__ in kinds
 
 
-def _parsed(site: Site) -> cst.Call | None:
-    """A call as a libcst tree of its own, with all that stands between its parts."""
-    if not _is(site.node, "Call"):
-        return None
-    import libcst as cst
-
-    # Parentheses let it continue past the end of a line.
-    call = cst.parse_expression(f"({source_text(site)})").with_changes(lpar=(), rpar=())
-    return cst.ensure_type(call, cst.Call)
-
-
-def _replaced(site: Site, call: cst.Call) -> Replacement:
-    import libcst as cst
-
-    return Replacement(site, cst.Module([]).code_for_node(call))
-
-
-def _appended(args: Any, name: str, value: cst.BaseExpression) -> list[cst.Arg]:
-    """One more keyword argument, separated and spread over lines as the others are."""
-    import libcst as cst
-
-    new = cst.Arg(value, keyword=cst.Name(name), equal=cst.AssignEqual(_nothing(), _nothing()))
-    if not args:
-        return [new]
-    *others, last = args
-    separator = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
-    if others:
-        separator = _without_comment(cst.ensure_type(others[-1].comma, cst.Comma))
-    return [*others, last.with_changes(comma=separator), new.with_changes(comma=last.comma)]
-
-
-def _without_comment(comma: cst.Comma) -> cst.Comma:
-    import libcst as cst
-
-    blank = comma.whitespace_after
-    if isinstance(blank, cst.ParenthesizedWhitespace):
-        blank = blank.with_changes(first_line=cst.TrailingWhitespace(), empty_lines=())
-    return comma.with_changes(whitespace_after=blank)
-
-
-def _is_keyword(arg: cst.Arg, name: str) -> bool:
-    return arg.keyword is not None and arg.keyword.value == name
-
-
-def _nothing() -> cst.SimpleWhitespace:
-    import libcst as cst
-
-    return cst.SimpleWhitespace("")
+def _call(site: Site) -> CallText | None:
+    return CallText.parse(source_text(site)) if _is(site.node, "Call") else None
