@@ -51,7 +51,7 @@ def _page(pictures: Sequence[Picture], context: ReportContext) -> Iterator[str]:
     for filename, group in groupby(named, lambda pair: pair[1].finding.location.filename):
         yield f"<section>\n<h2>{escape(context.relative(filename))}</h2>"
         for name, one in group:
-            yield from _article(name, one, context)
+            yield from article(name, one, context)
         yield "</section>"
     yield from _left_alone(context)
     yield "</main>\n</body>\n</html>"
@@ -80,7 +80,8 @@ def _contents(named: Sequence[tuple[str, Picture]], context: ReportContext) -> I
     yield "</ul></nav>"
 
 
-def _article(name: str, one: Picture, context: ReportContext) -> Iterator[str]:
+def article(name: str, one: Picture, context: ReportContext) -> Iterator[str]:
+    """A finding with its picture in lines of HTML; `name` makes its anchors its own."""
     finding = one.finding
     code = escape(finding.code)
     linked = f'<a href="{escape(finding.url)}">{code}</a>' if "://" in finding.url else code

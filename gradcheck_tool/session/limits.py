@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 # What no file that anybody wrote comes near: seconds of computing, and bytes of memory.
 MOST_SECONDS = 120
 MOST_MEMORY = 4 * 2**30
+# Systems that limit no process: Windows, and Python in a browser.
+_WITHOUT = ("win32", "emscripten")
 
 
 class TooLongError(Exception):
@@ -30,7 +32,7 @@ class TooLongError(Exception):
 
 def limit_process() -> None:
     """Have the system end this process, without a core file, before the next file takes more than it may."""
-    if sys.platform == "win32":
+    if sys.platform in _WITHOUT:
         return
     import resource
 
@@ -49,7 +51,7 @@ def limited() -> Iterator[None]:
         TooLongError: it took too long.
         MemoryError: it took too much memory.
     """
-    if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
+    if sys.platform in _WITHOUT or threading.current_thread() is not threading.main_thread():
         yield
         return
     import resource
