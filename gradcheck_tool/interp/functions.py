@@ -84,15 +84,11 @@ def _within(
 
 
 def _given_up(m: Interpreter, s: State, func: Func, call: Call) -> Outcomes:
-    """What a call leads to that would take too long: with more work left it may lead elsewhere.
-
-    A method does what that of the library's class does which it stands for: an optimizer's `step` steps.
-    """
+    """What a call leads to that would take too long: with more work left it may lead elsewhere."""
     if isinstance(s.heap, ReadTrackingHeap):
         s.heap.watch.spoiled = True
     receiver = call.args[0] if call.args and func.cls is not None else NONE
-    name = func.function.name
-    native = None if name.startswith("_") else model_of(s, receiver).method(s, receiver, name)
+    native = model_of(s, receiver).stand_in(s, receiver, func.function.name)
     if native is None:
         return m.call_unknown(s, call)
     given = replace(call, args=call.args[1:], receiver=receiver)

@@ -39,6 +39,13 @@ class ObjectModel(Generic[V]):
         """The native for `obj.name`, looked up when it is called."""
         return registry.METHODS.get((self.kind, name)) if self.kind else None
 
+    def stand_in(self, s: State, obj: V, name: str) -> Native | None:
+        """What stands for a method of the program that takes too much work to be executed to its end.
+
+        It does what the library's method does that it overrides: an optimizer's `step` steps.
+        """
+        return None if name.startswith("_") else self.method(s, obj, name)
+
     def has(self, s: State, obj: V, name: str) -> bool:
         """Does every such object have a method or an attribute of that name?"""
         return any(self.method(s, obj, f"{dot}{name}") is not None for dot in ("", "."))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from gradcheck_tool.config import Overrides
 from gradcheck_tool.session.session import Options, Session
 
 CODE = "GL401"
@@ -104,4 +105,54 @@ def test_what_a_file_shows_is_not_lost_where_others_take_too_much_work(tmp_path:
     write(tmp_path, "train.py", COUNTING.replace("{clear}", "pass"))
     assert found(Session(tmp_path, Options()), "train.py") == [("train.py", CODE)]
     write(tmp_path, "train.py", COUNTING.replace("{clear}", "optimizer.zero_grad()"))
+    assert found(Session(tmp_path, Options()), "train.py") == []
+
+
+NET = (
+    """import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self, options):
+        super().__init__()
+        self.options = options
+        self.inner = torch.nn.Linear(2, 2)
+        self.outer = torch.nn.Linear(2, 1)
+
+    def forward(self, x):
+        options, total = self.options, 0
+"""
+    + "".join(f"        if options.a{i}:\n            total = total + {i + 1} * x\n" for i in range(1500))
+    + "        return self.outer(torch.exp(self.inner(x)) + total)\n"
+)
+PENALISED = """import argparse
+
+import torch
+from net import Net
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--data")
+args = parser.parse_args()
+net = Net(args)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.utils.data.DataLoader(args.data):
+    x.requires_grad_()
+    out = net(x)
+    optimizer.zero_grad()
+    out.mean().backward(retain_graph=True)
+    {before}
+    (slope,) = torch.autograd.grad(out.sum(), x, create_graph=True)
+    slope.pow(2).sum().backward()
+    optimizer.step()
+"""
+
+
+def test_what_a_long_forward_returns_depends_on_the_parameters(tmp_path: Path) -> None:
+    write(tmp_path, "net.py", NET)
+    write(tmp_path, "train.py", PENALISED.replace("{before}", "optimizer.step()\n    optimizer.zero_grad()"))
+    (finding,) = Session(tmp_path, Options()).check([Path("train.py")]).findings
+    assert finding.code == "GL202"
+    assert finding.assumes == ("`net` computes with all its parameters",)
+    assert found(Session(tmp_path, Options(Overrides(strict=True))), "train.py") == []
+    write(tmp_path, "train.py", PENALISED.replace("{before}", "pass"))
     assert found(Session(tmp_path, Options()), "train.py") == []

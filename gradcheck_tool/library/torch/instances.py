@@ -48,6 +48,11 @@ class InstanceModel(ObjectModel[Ref]):
     def method(self, s: State, obj: Ref, name: str) -> Native | None:
         return find_method(s, obj, name)
 
+    def stand_in(self, s: State, obj: Ref, name: str) -> Native | None:
+        """A module's `forward` gives a result with a graph that leads to its parameters."""
+        is_forward = name == "forward" and module_tree.is_module(s, s[obj])
+        return module_calls.forward_in_short if is_forward else super().stand_in(s, obj, name)
+
     def get_attribute(self, m: Interpreter, s: State, obj: Ref, name: str, site: Any) -> Outcomes | None:
         """Attributes of library objects; those that are not methods are registered as `.name`."""
         native = find_method(s, obj, f".{name}")
