@@ -103,7 +103,8 @@ def gradient(s: State, p: BackwardPass, target: Ref, history: tuple[Value, ...])
         node.needs = tuple(() for _ in history)
         grad.grad_fn, grad.requires_grad, grad.leaf = s.new(node), True, False
         if all(isinstance(h, Symbol) for h in history):
-            grad.requires_grad, grad.leaf, grad.unsure_graph = None, None, True
+            grad.leaf, grad.unsure_graph = None, True
+            grad.requires_grad = None  # gradlint: ignore[GL324] a tensor of the model: not known
     elif p.create is True and (p.opaque or any(isinstance(given, Symbol) for given in p.cotangents)):
         # What is unknown of the graph may compute with the target, and what is given may have a graph.
         grad.requires_grad, grad.leaf, grad.unsure_graph = None, None, True
