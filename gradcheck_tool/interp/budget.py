@@ -24,7 +24,7 @@ MAKING = 2
 MAX_HELD = 1_500_000
 # The part of what is left for single ways that one entry point may take.
 SINGLE_SHARE = 2
-# The part of that which code of other files may take: what sets a script up does not starve its training.
+# The part of its work which code of other files may take: what sets a script up does not starve its training.
 ABROAD_SHARE = 2
 
 
@@ -44,7 +44,7 @@ class Budget:
         single: how many are left for following a single way through those that reach the limit.
         left: how many are left for the one that is running.
         given: how many the one that is running started with.
-        abroad: along a single way, how many of these are left for code of other files.
+        abroad: how many of these are left for code of other files.
         executed: how many were executed.
         held: how many records the states have that are remembered.
         long: the entry points that have reached the limit.
@@ -78,6 +78,7 @@ class Budget:
 
     def __post_init__(self) -> None:
         self.left = self.given = self.limit
+        self.abroad = self.given // ABROAD_SHARE
 
     def leave_out(self) -> None:
         """Note that ways are left out."""
@@ -122,8 +123,7 @@ class Budget:
 
     def share_abroad(self, share: int) -> int:
         """How many of what is left a call of another file's code may execute: a part of it, within bounds."""
-        part = self.left // share
-        return min(part, self.abroad) if self.is_narrow else part
+        return min(self.left // share, self.abroad)
 
     def charge(self, other: Budget, more: int) -> None:
         """Take what was executed within a limit of its own, and `more`, off the rest."""
@@ -140,6 +140,7 @@ class Budget:
     def for_all_ways(self) -> Iterator[None]:
         """Give an entry point what its limit allows, and take what it needs off the total."""
         self.left = self.given = min(self.limit, self.total)
+        self.abroad = self.given // ABROAD_SHARE
         try:
             yield
         finally:

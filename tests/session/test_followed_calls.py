@@ -156,3 +156,38 @@ def test_what_a_long_forward_returns_depends_on_the_parameters(tmp_path: Path) -
     assert found(Session(tmp_path, Options(Overrides(strict=True))), "train.py") == []
     write(tmp_path, "train.py", PENALISED.replace("{before}", "pass"))
     assert found(Session(tmp_path, Options()), "train.py") == []
+
+
+# Each function calls the next twice, with other numbers.
+DEEP = "".join(
+    f"def deep{n}(total):\n    return deep{n + 1}(2 * total) + deep{n + 1}(2 * total + 1)\n\n\n"
+    for n in range(12)
+)
+DEEP += "def deep12(total):\n    return total\n\n\n"
+DEEP += "".join(f"def start{n}():\n    return deep0({n + 1})\n\n\n" for n in range(12))
+SUMMED = """import torch
+import deep
+
+
+def main(args):
+    STARTS
+    net = torch.nn.Linear(2, 1)
+    total = 0
+    for x in torch.utils.data.DataLoader(args.data):
+        loss = net(x).sum(){read}
+        if args.verbose:
+            print(loss)
+        if args.weighted:
+            loss = args.weight * loss
+        total += loss
+    total = total / 10
+    print("mean", total)
+""".replace("    STARTS\n", "".join(f"    deep.start{n}()\n" for n in range(12)))
+
+
+def test_what_other_files_take_leaves_enough_for_all_ways_of_the_file_itself(tmp_path: Path) -> None:
+    write(tmp_path, "deep.py", DEEP)
+    write(tmp_path, "mean.py", SUMMED.replace("{read}", ""))
+    assert found(Session(tmp_path, Options()), "mean.py") == [("mean.py", "GL601")]
+    write(tmp_path, "mean.py", SUMMED.replace("{read}", ".item()"))
+    assert found(Session(tmp_path, Options()), "mean.py") == []
