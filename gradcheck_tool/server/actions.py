@@ -14,12 +14,14 @@ from gradcheck_tool.server.diagnostics import diagnostic
 from gradcheck_tool.sources.source import Source, split_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from gradcheck_tool.findings import Edit, Finding
-    from gradcheck_tool.server.documents import Part, Places
+    from gradcheck_tool.server.documents import Part, Places, Program
 
 FIX_ALL = "source.fixAll.gradlint"
+# Editors ask for this kind at a cell of a notebook, and mean all of its cells.
+FIX_NOTEBOOK = f"notebook.{FIX_ALL}"
 # What a new suppression says until somebody says why it is there.
 REASON = "say why"
 
@@ -40,10 +42,16 @@ def actions(
         for finding in findings:
             if _meet(places.range(finding.location), wanted):
                 yield from _of(finding, part, places)
+
+
+def fix_all(
+    findings: Iterable[Finding], program: Program, only: Sequence[str] | None
+) -> Iterator[types.CodeAction]:
+    """All safe fixes of a file or a notebook at once, where `findings` in it have any."""
+    kind = FIX_NOTEBOOK if program.is_notebook else FIX_ALL
     is_fixable = any(one.fix and one.fix.applicability is Applicability.SAFE for one in findings)
-    # A cell is no program by itself, and has its fixes one by one.
-    if is_fixable and findings[0].location.cell is None and _is_asked(FIX_ALL, only):
-        yield types.CodeAction("Make all safe fixes of gradlint", kind=FIX_ALL, data={"uri": part.uri})
+    if is_fixable and _is_asked(kind, only):
+        yield types.CodeAction("Make all safe fixes of gradlint", kind=kind, data={"uri": program.uri})
 
 
 def _is_asked(kind: str, only: Sequence[str] | None) -> bool:
@@ -89,13 +97,20 @@ def _changed(part: Part, edits: Sequence[Edit], lines: Sequence[str], places: Pl
         )
         for edit in edits
     ]
-    return rewritten(part, changes)
+    return types.WorkspaceEdit(document_changes=[_rewritten(part, changes)])
 
 
-def rewritten(part: Part, changes: Sequence[types.TextEdit]) -> types.WorkspaceEdit:
+def rewritten(program: Program, fixed: str) -> types.WorkspaceEdit:
+    """Changes that make a program what it is as `fixed`, in each document that differs."""
+    pairs = zip(program.parts, program.texts(fixed), strict=True)
+    changed = [(part, differences(part.text, text)) for part, text in pairs if part.text != text]
+    return types.WorkspaceEdit(document_changes=[_rewritten(part, changes) for part, changes in changed])
+
+
+def _rewritten(part: Part, changes: Sequence[types.TextEdit]) -> types.TextDocumentEdit:
     """Changes of a document, for the version that they were made for alone."""
     document = types.OptionalVersionedTextDocumentIdentifier(part.uri, part.version)
-    return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(document, [*changes])])
+    return types.TextDocumentEdit(document, [*changes])
 
 
 def differences(before: str, after: str) -> list[types.TextEdit]:

@@ -11,7 +11,7 @@ from pygls.lsp.server import LanguageServer
 
 from gradcheck_tool import __version__
 from gradcheck_tool.config import FILE_NAMES
-from gradcheck_tool.server.actions import FIX_ALL, actions, differences, rewritten
+from gradcheck_tool.server.actions import FIX_ALL, FIX_NOTEBOOK, actions, fix_all, rewritten
 from gradcheck_tool.server.diagnostics import by_document, diagnostic
 from gradcheck_tool.server.documents import Places, Program, programs
 from gradcheck_tool.server.engine import Engine
@@ -148,25 +148,27 @@ class Server(LanguageServer):
         """What can be done about the findings at a place."""
         opened = self.programs()
         program = opened.get(params.text_document.uri)
-        found = self._told.get(params.text_document.uri)
-        if program is None or not found:
+        if program is None:
             return []
         part = program.part(program.cell_of(params.text_document.uri))
         if part is None:
             return []
         only = None if params.context.only is None else [_word(kind) for kind in params.context.only]
-        return [*actions(found, part, params.range, only, self._places(opened))]
+        found = self._told.get(part.uri, ())
+        everything = [one for each in program.parts for one in self._told.get(each.uri, ())]
+        places = self._places(opened)
+        return [*actions(found, part, params.range, only, places), *fix_all(everything, program, only)]
 
     async def resolved(self, action: types.CodeAction) -> types.CodeAction:
         """The changes of all fixes of a program, which are made one after the other."""
         uri = action.data["uri"] if isinstance(action.data, dict) else ""
         program = self.programs().get(uri)
-        if program is None or program.is_notebook:
+        if program is None:
             return action
         number = self.engine.number()
         answer = await self._asked(FixAll(number, program.root, program.path, program.text))
         if answer.text is not None:
-            action.edit = rewritten(program.parts[0], differences(program.text, answer.text))
+            action.edit = rewritten(program, answer.text)
         return action
 
     async def hover(self, params: types.HoverParams) -> types.Hover | None:
@@ -244,7 +246,9 @@ _OPEN_NOTEBOOK = (
     types.NOTEBOOK_DOCUMENT_DID_CHANGE,
     types.NOTEBOOK_DOCUMENT_DID_SAVE,
 )
-_KINDS = types.CodeActionOptions([types.CodeActionKind.QuickFix, FIX_ALL], resolve_provider=True)
+_KINDS = types.CodeActionOptions(
+    [types.CodeActionKind.QuickFix, FIX_ALL, FIX_NOTEBOOK], resolve_provider=True
+)
 
 
 def make() -> Server:

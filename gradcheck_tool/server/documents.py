@@ -57,6 +57,12 @@ class Program:
         """The text of the file."""
         return _notebook(self) if self.is_notebook else self.parts[0].text
 
+    def texts(self, file: str) -> list[str]:
+        """The texts of the documents in a file that is this one with other texts."""
+        if not self.is_notebook:
+            return [file]
+        return ["".join(cell["source"]) for cell in json.loads(file)["cells"]]
+
     def part(self, cell: int | None) -> Part | None:
         """The document that a place in a cell is in."""
         if cell is None:

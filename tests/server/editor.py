@@ -64,6 +64,27 @@ class Editor(LanguageClient):
         self.text_document_did_open(types.DidOpenTextDocumentParams(item))
         return uri
 
+    def open_notebook(self, path: Path, cells: Sequence[str]) -> list[str]:
+        """Open a notebook, in which what begins with `#` is words; the addresses of its cells."""
+        addresses = [f"vscode-notebook-cell://nb#{number}" for number in range(len(cells))]
+        kinds = [
+            types.NotebookCellKind.Markup if text.startswith("#") else types.NotebookCellKind.Code
+            for text in cells
+        ]
+        notebook = types.NotebookDocument(
+            uri=path.as_uri(),
+            notebook_type="jupyter-notebook",
+            version=1,
+            cells=[types.NotebookCell(kind, address) for kind, address in zip(kinds, addresses, strict=True)],
+        )
+        documents = [
+            types.TextDocumentItem(address, "python", 1, text)
+            for address, text in zip(addresses, cells, strict=True)
+            if not text.startswith("#")
+        ]
+        self.notebook_document_did_open(types.DidOpenNotebookDocumentParams(notebook, documents))
+        return addresses
+
     def change(self, uri: str, text: str) -> int:
         """Give a document another text; its version."""
         self._versions[uri] += 1

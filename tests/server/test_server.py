@@ -214,32 +214,44 @@ def test_hover_has_the_page_of_the_rule(root):
         )
 
 
-def test_cells_of_a_notebook(root):
-    cells = [HEAD, "y.mul_(2)", "# no code", "y.sum().backward()"]
-    uri = (root / "nb.ipynb").as_uri()
-    addresses = [f"vscode-notebook-cell://nb#{number}" for number in range(len(cells))]
-    (root / "nb.ipynb").write_text(
-        json.dumps({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
-    )
+def notebook(root):
+    """A notebook on disk that is empty yet."""
+    path = root / "nb.ipynb"
+    path.write_text(json.dumps({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    return path
+
+
+def test_all_fixes_of_a_notebook_at_once(root):
+    cells = [
+        "import torch\nw = [torch.ones(2, requires_grad=True)]",
+        "# words",
+        "%matplotlib inline\ntorch.nn.utils.clip_grad_norm(w, 1.0)\n",
+        "print('ü')",
+        "loss = torch.nn.L1Loss(size_average=False)",
+    ]
 
     @run(root)
     async def _(client):
-        kinds = [
-            types.NotebookCellKind.Markup if text.startswith("#") else types.NotebookCellKind.Code
-            for text in cells
-        ]
-        notebook = types.NotebookDocument(
-            uri=uri,
-            notebook_type="jupyter-notebook",
-            version=1,
-            cells=[types.NotebookCell(kind, address) for kind, address in zip(kinds, addresses, strict=True)],
-        )
-        documents = [
-            types.TextDocumentItem(address, "python", 1, text)
-            for address, text in zip(addresses, cells, strict=True)
-            if not text.startswith("#")
-        ]
-        client.notebook_document_did_open(types.DidOpenNotebookDocumentParams(notebook, documents))
+        addresses = client.open_notebook(notebook(root), cells)
+        (found,) = await client.answer(addresses[2])
+        assert await client.actions(addresses[2], found, only=["source.fixAll"]) == []
+        # Editors ask at any cell.
+        (everything,) = await client.actions(addresses[3], found, only=["notebook.source.fixAll"])
+        resolved = await client.code_action_resolve_async(everything)
+        fixed = {each.text_document.uri: each.edits for each in resolved.edit.document_changes}
+        assert {uri: changed(cells[addresses.index(uri)], edits) for uri, edits in fixed.items()} == {
+            addresses[2]: "%matplotlib inline\ntorch.nn.utils.clip_grad_norm_(w, 1.0)\n",
+            addresses[4]: 'loss = torch.nn.L1Loss(reduction="sum")',
+        }
+
+
+def test_cells_of_a_notebook(root):
+    cells = [HEAD, "y.mul_(2)", "# no code", "y.sum().backward()"]
+    path = notebook(root)
+
+    @run(root)
+    async def _(client):
+        addresses = client.open_notebook(path, cells)
         (found,) = await client.answer(addresses[3])
         assert found.code == "GL201"
         assert [one.location.uri for one in found.related_information] == [
@@ -262,7 +274,9 @@ def test_cells_of_a_notebook(root):
             )
         )
         client.notebook_document_did_change(
-            types.DidChangeNotebookDocumentParams(types.VersionedNotebookDocumentIdentifier(2, uri), change)
+            types.DidChangeNotebookDocumentParams(
+                types.VersionedNotebookDocumentIdentifier(2, path.as_uri()), change
+            )
         )
         await client.until(lambda: not client.told[addresses[3]].diagnostics)
 
