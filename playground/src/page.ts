@@ -5,7 +5,7 @@ import { Checker, type State } from "./checker";
 import { Editor } from "./editor";
 import { fragment, linked } from "./links";
 import { file, opened } from "./program";
-import { show, showFailure } from "./results";
+import { show, showFailure, showProblem } from "./results";
 
 interface Family {
   family: string;
@@ -24,6 +24,7 @@ function data(id: string): string {
 }
 
 const families: Family[] = JSON.parse(data("examples"));
+const rules = families.flatMap((family) => family.rules);
 const status = element("status");
 const results = element("results");
 const stop = element<HTMLButtonElement>("stop");
@@ -31,11 +32,14 @@ const chosen = element<HTMLSelectElement>("example");
 const files = element<HTMLInputElement>("file");
 
 let timer = 0;
+let asked = "";
 const editor = new Editor(element("editor"), { changed: soon, check });
 const parts: Parts = { wasm: data("wasm"), stdlib: data("stdlib"), files: data("files"), snapshot: data("snapshot") };
 const checker = new Checker(data("worker"), parts, {
   changed: tell,
   found(report, seconds) {
+    // Places of an older text are not those of this one, which is checked in a moment.
+    if (editor.text !== asked) return;
     editor.show(report.findings);
     show(report, results, editor);
     const count = report.findings.length;
@@ -46,13 +50,16 @@ const checker = new Checker(data("worker"), parts, {
 });
 
 function soon(): void {
+  for (const fix of results.querySelectorAll<HTMLButtonElement>(".fix")) fix.disabled = true;
   window.clearTimeout(timer);
   timer = window.setTimeout(check, PAUSE);
+  chosen.value = rules.find(({ text }) => text === editor.text)?.code ?? "";
 }
 
 function check(): void {
   window.clearTimeout(timer);
-  checker.check(file(editor.text));
+  asked = editor.text;
+  checker.check(file(asked));
 }
 
 function tell(state: State): void {
@@ -75,24 +82,20 @@ function fill(): void {
 
 /** Show the example of a rule; the first where there is none of this code. */
 function showExample(code: string): void {
-  const rules = families.flatMap((family) => family.rules);
   const rule = rules.find((each) => each.code === code) ?? rules[0];
-  if (rule === undefined) return;
-  chosen.value = rule.code;
-  editor.text = rule.text;
+  if (rule !== undefined) editor.text = rule.text;
 }
 
 async function follow(): Promise<void> {
   try {
     const found = await linked(location.hash);
     if (found?.kind === "code") {
-      chosen.value = "";
       editor.text = found.text;
     } else if (found !== null || editor.text === "") {
       showExample(found?.code ?? "GL201");
     }
   } catch {
-    say("This link is damaged: its program cannot be read.");
+    showProblem("This link is damaged: its program cannot be read.", results);
   }
 }
 
@@ -109,11 +112,9 @@ async function share(): Promise<void> {
 async function open(file: File | undefined): Promise<void> {
   if (file === undefined) return;
   try {
-    const text = opened(file.name, await file.text());
-    chosen.value = "";
-    editor.text = text;
+    editor.text = opened(file.name, await file.text());
   } catch (error) {
-    say(`${file.name} cannot be read: ${error instanceof Error ? error.message : error}`);
+    showProblem(`${file.name} cannot be read: ${error instanceof Error ? error.message : error}`, results);
   }
 }
 

@@ -11,6 +11,10 @@ export function show(report: Report, into: HTMLElement, editor: Editor): void {
   if (into.childElementCount === 0) into.append(paragraph("No autograd mistakes found."));
 }
 
+export function showProblem(text: string, into: HTMLElement): void {
+  into.replaceChildren(problem(text));
+}
+
 export function showFailure(message: string, into: HTMLElement): void {
   into.replaceChildren(
     problem("The check failed, and Python starts again: change the program to try once more."),
@@ -50,6 +54,7 @@ function link(place: HTMLElement, finding: Finding, editor: Editor): void {
 
 function fix(finding: Finding, { applicability, edits }: NonNullable<Finding["fix"]>, editor: Editor): Element {
   const button = document.createElement("button");
+  button.className = "fix";
   button.textContent = applicability === "safe" ? "Apply the fix" : "Apply the unsafe fix";
   button.onclick = () => editor.apply(finding.cell, edits);
   return button;

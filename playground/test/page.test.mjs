@@ -88,6 +88,13 @@ if (!executablePath) {
     await other.close();
   });
 
+  test("a damaged link is said to be one", async () => {
+    const { page } = await visited("#code=%");
+    await page.waitForSelector("#results .error");
+    assert.match(await page.textContent("#results"), /link is damaged/);
+    await page.close();
+  });
+
   test("rows lead to the editor, fixes are applied, and what is no Python is said to be none", async () => {
     const { page } = await visited("#rule=GL401");
     await checked(page);
