@@ -7,6 +7,7 @@ A checkout is a folder `OWNER+NAME`. Deprecated names (GL9) are counted and not 
 has a `verdict`, null at first, and a `why`. Before anything is mended, write for all of them `true` (a
 mistake that a maintainer would mend), `intended` (what is said is right, and nobody would change the code) or
 `false` (what is said is wrong). Findings without a verdict are not in the table.
+What a run says besides its findings (files at the work limit, errors) is kept in `notes`.
 """
 
 from __future__ import annotations
@@ -36,17 +37,24 @@ def main() -> int:
     if options.folder is None or options.to is None:
         parser.error("a FOLDER and --to FILE, or --table FILE")
     checkouts = sorted(path for path in options.folder.iterdir() if path.is_dir())
-    found = [finding for checkout in checkouts for finding in findings(checkout)]
+    runs = {_name(checkout): checked(checkout) for checkout in checkouts}
+    found = [finding for listed, _ in runs.values() for finding in listed]
     listed = [finding for finding in found if not finding["code"].startswith("GL9")]
     commits = {_name(checkout): _commit(checkout) for checkout in checkouts}
-    run = {"repositories": commits, "deprecated": len(found) - len(listed), "findings": listed}
+    notes = {name: told for name, (_, told) in runs.items() if told}
+    run = {
+        "repositories": commits,
+        "deprecated": len(found) - len(listed),
+        "notes": notes,
+        "findings": listed,
+    }
     options.to.write_text(json.dumps(run, indent=1) + "\n", encoding="utf-8")
     print(f"{len(checkouts)} repositories, {len(listed)} findings to judge")
     return 0
 
 
-def findings(checkout: Path) -> list[dict[str, Any]]:
-    """The findings in one checkout, without verdicts."""
+def checked(checkout: Path) -> tuple[list[dict[str, Any]], list[str]]:
+    """The findings in one checkout, without verdicts, and what is said besides: limits, errors, files."""
     command = [
         sys.executable,
         "-m",
@@ -54,13 +62,14 @@ def findings(checkout: Path) -> list[dict[str, Any]]:
         "check",
         "--isolated",
         "--no-cache",
+        "--verbose",
         "--output-format",
         "json",
     ]
     done = subprocess.run([*command, "."], cwd=checkout, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1, 2):
         raise SystemExit(f"{checkout}: exit status {done.returncode}: {done.stderr.strip()[-200:]}")
-    return [
+    listed = [
         {
             "repo": _name(checkout),
             "file": Path(found["filename"]).resolve().relative_to(checkout.resolve()).as_posix(),
@@ -72,6 +81,7 @@ def findings(checkout: Path) -> list[dict[str, Any]]:
         }
         for found in json.loads(done.stdout or "[]")
     ]
+    return listed, done.stderr.splitlines()
 
 
 def _name(checkout: Path) -> str:
