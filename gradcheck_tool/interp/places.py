@@ -185,13 +185,16 @@ def chain_owner(site: Site) -> tuple[str, bool]:
     """What a chain of calls of methods starts from, where that has a name: `x` in `x.detach().cpu()`.
 
     Returns:
-        its text, empty where it has no name, and whether other calls come before the last one.
+        its text, empty where it has no name or is changed in place on the way, and whether other calls come
+        before the last one.
     """
-    node, length = site.node, 0
+    node, methods = site.node, []
     while type(node).__name__ == "Call" and type(node.func).__name__ == "Attribute":
-        node, length = node.func.value, length + 1
-    text = text_of(site, node) if type(node).__name__ in ("Name", "Attribute", "Subscript") else ""
-    return text, length > 1
+        methods.append(node.func.attr.value)
+        node = node.func.value
+    is_named = type(node).__name__ in ("Name", "Attribute", "Subscript")
+    is_changed = any(name.endswith("_") for name in methods)
+    return text_of(site, node) if is_named and not is_changed else "", len(methods) > 1
 
 
 def owner_text(site: Site, default: str = "") -> str:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from gradcheck_tool.interp.facts import AttributeRead, AttributeWritten, Called, RunEnded
 
 CONTEXT = LibraryObject("#ctx")
+# Methods by which other objects than tensors change themselves.
+CHANGES = frozenset({"add", "sub", "mul", "div", "clip"})
 
 
 class Uses(Tracker):
@@ -54,7 +56,7 @@ class Uses(Tracker):
             owner = _unchanged(m, s, site)
             # What has no graph is the same detached: it may be anything that has such a method.
             is_same = func.name == "detach" and s[func.receiver].requires_grad is False  # type: ignore[index]
-            if owner and not is_same:
+            if owner and not is_same and not (func.name in CHANGES and _is_taken_for_tensor(s, func)):
                 call = text_of(site, fact.instr.node)
                 self.report(DroppedResult(site=site, tensor=owner, call=call, name=func.name))
 
@@ -145,6 +147,15 @@ def _unchanged(m: Interpreter, s: State, site: Site) -> str:
         return owner
     scope = ir.Scope.LOCAL if owner in running_function(s).local_names else ir.Scope.FREE
     return owner if s.get(lookup(m, s, owner, scope), Tensor) is not None else ""
+
+
+def _is_taken_for_tensor(s: State, func: Method) -> bool:
+    """Is nothing known of an object but that a method of tensors was called on it?
+
+    Queues and meters have a mean, too, and what is added to them is not discarded.
+    """
+    names = (name for name, value in s.memory.items() if value == func.receiver)
+    return any(isinstance(name, Symbol) and name.kind is None for name in names)
 
 
 def _mark(s: State, value: Value) -> object:

@@ -86,6 +86,7 @@ def test_a_method_is_reported_with_the_kind_of_its_receiver(expression: str, kin
         ("out = out.detach()", 0),
         ("library.wrap(out).detach()", 0),
         ("out.detach().cpu()", 1),
+        ("out.relu_().cpu()", 0),
         ("torch.zeros(1).cpu()", 0),
         ("net.weight.detach()", 1),
         ("nets[0](out).detach()", 0),
@@ -94,6 +95,22 @@ def test_a_method_is_reported_with_the_kind_of_its_receiver(expression: str, kin
 def test_only_the_result_of_a_method_of_a_tensor_is_reported_as_dropped(statement: str, count: int) -> None:
     source = TRAINING + f"import library\nout, nets = net(torch.ones(2)), [net]\n{statement}\n"
     assert len(events(source, "DroppedResult")) == count
+
+
+@pytest.mark.parametrize("made", ["meter.item()", "meter.mean()", "meter.mean() + 2 * meter.std()"])
+def test_what_has_a_method_of_tensors_need_not_be_one(made: str) -> None:
+    """Meters and queues have such methods, too, and what is added to them is not discarded."""
+    program = f"""
+def clip(net, meter):
+    largest = {made}
+    norm = torch.nn.utils.clip_grad_norm_(net.parameters(), max_norm=largest)
+    if float(norm) > largest:
+        meter.add(float(largest))
+    else:
+        meter.add(float(norm))
+    return norm
+"""
+    assert told(HEAD + program) == []
 
 
 def test_a_method_that_is_read_to_be_called_later_is_not_reported() -> None:

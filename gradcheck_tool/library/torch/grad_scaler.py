@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 # An attribute of a GradScaler: has it scaled a loss, and neither a step nor `unscale_` followed?
 CARRIED = "#carried"
+# An attribute of a GradScaler: what it scales the first loss with.
+FIRST_SCALE = "#first-scale"
 # A test of whether precision is mixed.
 _TESTED = re.compile(r"\b(?:if|elif|not|assert|while)\b[^\n]*(?:amp|fp16|half|mixed|scaler|precision)")
 SCALERS = ("torch.cuda.amp.GradScaler", "torch.amp.GradScaler", "torch.cuda.amp.grad_scaler.GradScaler")
@@ -44,9 +46,9 @@ def scaler(m: Interpreter, s: State, call: Call) -> Result:
     on = call.flag(-1, "enabled", True)
     given = call.get(-1, "enabled")
     depends = given if on is None and isinstance(given, Symbol) else unknown("bool")
-    return s.new(
-        Instance(LibraryObject("torch.amp.GradScaler"), {"#on": Const(on) if on is not None else depends})
-    )
+    start = unknown("float") if call.args or call.unsure else call.kwargs.get("init_scale", Const(65536.0))
+    attrs = {"#on": Const(on) if on is not None else depends, FIRST_SCALE: start}
+    return s.new(Instance(LibraryObject("torch.amp.GradScaler"), attrs))
 
 
 def _is_on(s: State, scaler: Ref) -> bool | None:
@@ -170,10 +172,19 @@ _REFUSED: dict[tuple[Value, str], tuple[str, str]] = {
 @method("torch.amp.GradScaler", "load_state_dict")
 def restore(m: Interpreter, s: State, call: Call) -> Result:
     """Sets how large the scale is to be: which losses were scaled and what has stepped stays as it is."""
+    s.edit(call.self).attrs[FIRST_SCALE] = unknown("float")
     return NONE
 
 
-@method("torch.amp.GradScaler", "get_scale", "is_enabled", "state_dict")
+@method("torch.amp.GradScaler", "get_scale")
+def get_scale(m: Interpreter, s: State, call: Call) -> Result:
+    """The scale is what it was made with until a loss has been scaled."""
+    record: Instance = s[call.self]
+    is_first = "#scaled" not in record.attrs and not record.open and _is_on(s, call.self) is True
+    return record.attrs.get(FIRST_SCALE, unknown("data")) if is_first else unknown("data")
+
+
+@method("torch.amp.GradScaler", "is_enabled", "state_dict")
 def scaler_other(m: Interpreter, s: State, call: Call) -> Result:
     return unknown("data")
 

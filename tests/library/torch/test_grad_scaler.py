@@ -36,6 +36,19 @@ def step(optimizer):
     scaler.step(optimizer)
     scaler.update()
 """,
+    "a scale that has fallen is raised, which it cannot have before a loss was scaled": """
+import torch
+net = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+scaler = torch.amp.GradScaler()
+for _ in range(3):
+    if scaler.get_scale() < 1:
+        scaler.update(1.0)
+    optimizer.zero_grad()
+    scaler.scale(net(torch.rand(4, 2)).sum()).backward()
+    scaler.step(optimizer)
+    scaler.update()
+""",
 }
 
 
