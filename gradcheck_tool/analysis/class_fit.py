@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 
 # What hardly anything has but modules.
 PARAMETERS = frozenset({"parameters", "named_parameters"})
+# What modules are called. `get_model` and the like are what functions are called that give one.
 MODULE_NAME = re.compile(
-    r"(?:^|_)(?:model|net|network|module|generator|discriminator|encoder|decoder|backbone|classifier|critic|"
+    r"^(?!_?(?:get|set|load|save|build|make|create|define|init|setup|reset|update|freeze|wrap|unwrap|print)_)"
+    r"(?:.*_)?(?:model|net|network|module|generator|discriminator|encoder|decoder|backbone|classifier|critic|"
     r"actor|policy|student|net[A-Z]\w*|net_[gdGD]|[a-z]*net|vgg|[GD](?:_[A-Z0-9]+)?)(?:_?\d)?$"
 )
 # What objects of all kinds have: it tells of no class.

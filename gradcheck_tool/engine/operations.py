@@ -79,6 +79,7 @@ class OpCall:
         ]
         self.refs = [ref for _, ref in self.differentiable]
         self.everything = [ref for refs in self.by_param.values() for ref in refs]
+        self.certain: dict[Ref, Value] = {}
 
     def param_requires(self, name: str) -> bool | None:
         """Will a gradient for this parameter be asked for? Not where it only borrows requires_grad."""
@@ -94,6 +95,7 @@ class OpCall:
         s, effect = self.s, self.effect
         node = Node(effect.node, self.text, self.site)
         edges = node.inputs = edges_of(s, self.refs)
+        self.certain = dict(zip(self.refs, edges, strict=True))
         node.saved_tensors = tuple(self._input_slots())
         node.constant_inputs = tuple(
             # Whether what was written to memory is a term of a sum is not for the memory to say.
@@ -173,7 +175,7 @@ class OpCall:
         if tensor.inference and not s.inference:
             why = f"`{tensor.name}` is made in inference mode here"
             raise refused(self.site, tensor, why, INFERENCE_SAVE, "inference-save", str(self.text))
-        history = own if own is not None else edge(s, ref)
+        history = own if own is not None else self.certain[ref] if ref in self.certain else edge(s, ref)
         itself = own is None and role not in self.effect.apart
         return saved(s, ref, history, role, self.site, itself=itself)
 

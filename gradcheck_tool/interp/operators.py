@@ -70,6 +70,9 @@ def binary(m: Interpreter, s: State, op: str, left: Value, right: Value, site: A
         if isinstance(value, NoGradient) and (is_tensor(s, other) or isinstance(other, Const)):
             attributes.raise_none(m, s, "TypeError", value, site, "unsupported operand type(s) for")
             return [(s, NONE)]
+    listed = _with_list(s, op, left, right)
+    if listed is not None:
+        return [(s, listed)]
     for operand in (left, right):
         known = model_of(s, operand).binary(m, s, op, left, right, site, text)
         if known is not None:
@@ -114,6 +117,14 @@ def _counted(op: str, left: Value, right: Value) -> Symbol | None:
     return Symbol(("op", "+", key[2], Const(key[3].value + right.value)), left.kind)  # type: ignore[union-attr]
 
 
+def _with_list(s: State, op: str, left: Value, right: Value) -> Value | None:
+    """`x + [y]` where `x` is unknown or was taken for a tensor: a list is added to nothing but a list."""
+    listed = s.get(right, List)
+    if op != "+" or listed is None or not (isinstance(left, Symbol) or is_tensor(s, left)):
+        return None
+    return s.new(List(listed.items, True, listed.kind))
+
+
 def _containers(s: State, op: str, left: Value, right: Value) -> Value | None:
     a, b = s.get(left, List), s.get(right, List)
     if op == "+" and isinstance(left, Tup) and isinstance(right, Tup):
@@ -140,6 +151,9 @@ def _containers(s: State, op: str, left: Value, right: Value) -> Value | None:
 
 def inplace(m: Interpreter, s: State, op: str, left: Value, right: Value, site: Any, text: Any) -> Outcomes:
     """The operation of `left op= right`: lists and tensors change themselves."""
+    listed = _with_list(s, op, left, right)
+    if listed is not None:
+        return [(s, listed)]
     known = model_of(s, left).inplace(m, s, op, left, right, site, text)
     if known is not None:
         return known

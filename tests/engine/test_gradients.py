@@ -38,6 +38,12 @@ w.grad.numpy()
 w.backward(m[0])
 w.grad.numpy()
 """,
+    "what may have no graph is saved for a gradient of a gradient": """
+labels = (torch.rand(3).requires_grad_(bool(os.environ.get("SET_NOWHERE"))) - 1).abs()
+for _ in range(2):
+    inner = F.binary_cross_entropy_with_logits(w.sin() * s, labels)
+    torch.autograd.grad(inner, s, create_graph=True)[0].pow(2).backward()
+""",
     "with create_graph a gradient is added out of place": """
 with torch.inference_mode():
     s.backward()
