@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gradcheck_tool.findings import Severity
-from gradcheck_tool.links import link
-
-CATALOGUE = "docs/gradcheck/codes.md"
+from gradcheck_tool.links import rule_link
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +19,8 @@ class Code:
 
     @property
     def url(self) -> str:
-        """Where the list of codes documents it."""
-        return link(CATALOGUE, f"{self.code.lower()}-{self.name}-{self.severity.value}")
+        """Where it is documented."""
+        return rule_link(self.code)
 
 
 _E, _W, _I = Severity.ERROR, Severity.WARNING, Severity.INFO

@@ -1,20 +1,23 @@
-"""Where the documentation is found: the one place that knows the repository's address."""
+"""Where the documentation is found: the one place that knows its address."""
 
 from __future__ import annotations
 
-# What a browser opens the repository's files below, with a slash at its end. As long as the repository has
-# no public address, links are relative to its root.
-HOME = ""
+import re
 
-# The catalogue is one page; a code's own heading is its anchor.
+# The site that `mkdocs build` makes of this repository, with a slash at the end. `project.urls` has it, too.
+HOME = "https://gradlint.readthedocs.io/en/latest/"
+
+# The catalogue that readers of the repository have; on the site, each rule has a page of its own.
 RULES = "docs/rules.md"
 
+_OURS = re.compile(r"G[CL]\d{3}")
 
-def link(page: str, heading: str) -> str:
-    """The address of a heading on a page (path from the repository's root)."""
-    return f"{HOME}{page}#{heading}"
+
+def rule_page(code: str) -> str:
+    """The page of a code on the site, from its root."""
+    return f"rules/{code.lower()}/"
 
 
 def rule_link(code: str) -> str:
-    """Where the catalogue documents a rule."""
-    return link(RULES, code.lower())
+    """The address at which a code is documented; empty for rules of other packs."""
+    return f"{HOME}{rule_page(code)}" if _OURS.fullmatch(code) else ""

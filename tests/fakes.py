@@ -12,6 +12,7 @@ from gradcheck_tool.findings import (
     Severity,
     TraceStep,
 )
+from gradcheck_tool.links import rule_link
 
 
 def span(filename, row, column, end_row=None, end_column=None, cell=None):
@@ -26,7 +27,7 @@ def finding(filename="/repo/train.py", row=3, column=1, *, code="GL201", end_col
         "severity": Severity.ERROR,
         "message": "`y` was changed in place after it was saved",
         "location": span(filename, row, column, end_column=end_column),
-        "url": f"docs/rules.md#{code.lower()}",
+        "url": rule_link(code),
     }
     return Finding(**{**fields, **changes})
 

@@ -9,12 +9,23 @@ import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 
+import nbformat
 import pytest
+import yaml
+from nbformat.v4 import new_code_cell, new_notebook
 
+from gradcheck_tool.config import parse_config
+from gradcheck_tool.report import FORMATS
 from gradcheck_tool.toml_text import parse_toml
 
 ROOT = Path(__file__).parents[1]
-GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
+# Pages elsewhere that show what is printed in the same way.
+OTHERS = ("how-it-works", "json")
+GUIDES = [
+    *sorted((ROOT / "docs" / "guides").glob("*.md")),
+    *(ROOT / "docs" / f"{name}.md" for name in OTHERS),
+]
+HOOKS = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 # The plugin is loaded by name where this checkout's own entry points are not installed.
 PLUGIN = "gradcheck_tool.sanitizer.pytest_plugin"
@@ -43,8 +54,7 @@ def test_commands_print_what_the_guide_shows(folder, guide):
     printed = ""
     for language, text in _BLOCK.findall(guide.read_text(encoding="utf-8")):
         if language == "python":
-            name = re.match(r"# (\S+\.py)\n", text).group(1)
-            (folder / name).write_text(text)
+            write(folder, text)
         elif language == "sh":
             printed = "".join(run(folder, line) for line in text.splitlines())
         elif language == "text":
@@ -54,12 +64,31 @@ def test_commands_print_what_the_guide_shows(folder, guide):
             check_settings(language, text)
 
 
+def write(folder, text):
+    """A program or a cell in its file; what has no file is a part of one, and Python all the same."""
+    compile(text, "program.py", "exec")
+    if name := re.match(r"# (\S+\.py)\n", text):
+        (folder / name.group(1)).write_text(text)
+    elif name := re.match(r"# (\S+\.ipynb), cell (\d+)\n", text):
+        path, number = folder / name.group(1), int(name.group(2))
+        notebook = new_notebook() if number == 1 else nbformat.read(path, as_version=4)
+        notebook.cells.append(new_code_cell(text))
+        nbformat.write(notebook, path)
+
+
+def guide(name):
+    return ROOT / "docs" / "guides" / f"{name}.md"
+
+
 def check_settings(language, text):
-    """What is for an editor's settings: read here where Python can read it."""
+    """What is for settings: read here where Python can read it."""
     if language == "json":
         json.loads(text)
+    elif language == "yaml":
+        check_recipe(yaml.safe_load(text))
     elif language == "toml":
-        parse_toml(text)
+        tool = parse_toml(text).get("tool", {})
+        parse_config(tool.get("gradlint", {}), Path("/r/pyproject.toml"))
     else:
         assert language in ("lua", "elisp")
         assert text.count("(") + text.count("{") == text.count(")") + text.count("}")
@@ -85,7 +114,31 @@ def run(folder, line):
     return ended.stdout + ended.stderr
 
 
+def check_recipe(recipe):
+    """What CI and pre-commit are told uses what there is."""
+    hooks = {hook["id"] for repo in recipe.get("repos", ()) for hook in repo["hooks"]}
+    assert hooks <= {hook["id"] for hook in HOOKS}
+    inputs = set(yaml.safe_load((ROOT / "action.yml").read_text())["inputs"])
+    steps = [step for job in recipe.get("jobs", {}).values() for step in job["steps"]]
+    used = [step.get("with", {}) for step in steps if "gradcheck-tool@" in step.get("uses", "")]
+    assert all(set(given) <= inputs for given in used)
+    assert hooks or used or set(re.findall(r"--output-format (\w+)", str(recipe))) <= set(FORMATS)
+
+
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
 def test_links_lead_somewhere(guide):
     for target in re.findall(r"\]\(([^)#]+)\)", guide.read_text(encoding="utf-8")):
         assert guide.parent.joinpath(target).exists(), target
+
+
+def test_each_comment_suppresses_the_finding(folder):
+    programs = [
+        text for language, text in _BLOCK.findall(guide("suppressions").read_text()) if language == "python"
+    ]
+    program, shown = programs
+    for line in shown.splitlines():
+        changed = (
+            program.replace("\nloss.backward()", f"\n{line}") if "loss" in line else f"{program}{line}\n"
+        )
+        (folder / "attention.py").write_text(changed)
+        assert "No autograd mistakes found" in run(folder, "gradlint check --no-cache attention.py"), line

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 import typer
-import yaml
 
 from gradcheck_tool.cli.app import app
 from gradcheck_tool.config import KEYS, parse_config
@@ -74,17 +73,6 @@ class TestFirstExample:
         printed = gradlint("check", "--no-cache", "attention.py", cwd=program).stdout
         assert printed.rstrip("\n") == shown.rstrip("\n")
 
-    def test_is_suppressed_as_the_page_says(self, program):
-        text = (program / "attention.py").read_text()
-        (shown,) = re.findall(
-            r"```python\n((?:loss\.backward\(\)  #.*\n)+# gradlint: skip-file\[.*\]\n# gradlint: skip-file\n)```",
-            README,
-        )
-        for line in shown.splitlines():
-            replaced = text.replace("loss.backward()", line) if "loss" in line else f"{text}{line}\n"
-            (program / "attention.py").write_text(replaced)
-            assert gradlint("check", "--no-cache", "attention.py", cwd=program).returncode == 0, line
-
     @pytest.mark.parametrize("anomaly", [False, True])
     def test_pytorch_names_the_lines_that_the_text_says(self, program, anomaly):
         start = f"import torch; torch.autograd.set_detect_anomaly({anomaly})\n"
@@ -146,19 +134,6 @@ def test_configuration_is_one():
     (table,) = blocks("toml")
     config = parse_config(tomllib.loads(table)["tool"]["gradlint"], Path("/r/pyproject.toml"))
     read_settings(config.gradcheck, "README")
-
-
-def test_recipes_for_ci_use_what_there_is():
-    pre_commit, github, gitlab = map(yaml.safe_load, blocks("yaml"))
-    published = {hook["id"] for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())}
-    assert {hook["id"] for hook in pre_commit["repos"][0]["hooks"]} <= published
-    inputs = set(yaml.safe_load((ROOT / "action.yml").read_text())["inputs"])
-    steps = [step for job in github["jobs"].values() for step in job["steps"]]
-    used = [step.get("with", {}) for step in steps if "gradcheck-tool" in step.get("uses", "")]
-    assert len(used) == 2
-    assert all(set(given) <= inputs for given in used)
-    formats = re.findall(r"--output-format (\w+)", str(gitlab))
-    assert set(formats) <= set(FORMATS)
 
 
 def test_editors_pattern_reads_the_lines_and_knows_when_a_round_begins_and_ends(tmp_path):

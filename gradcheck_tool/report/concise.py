@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.report.style import linked
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -14,8 +16,8 @@ if TYPE_CHECKING:
 def render(findings: Sequence[Finding], context: ReportContext) -> str:
     """Render the report."""
     return "".join(
-        f"{place(finding.location, context)}: {finding.code} [{finding.severity.value}] {finding.message}"
-        f"{_checked(finding)}{_in_run(finding)}\n"
+        f"{place(finding.location, context)}: {code(finding, context)} [{finding.severity.value}] "
+        f"{finding.message}{_checked(finding)}{_in_run(finding)}\n"
         for finding in findings
     )
 
@@ -30,6 +32,11 @@ def _checked(finding: Finding) -> str:
 
 def _in_run(finding: Finding) -> str:
     return "" if finding.in_run is None else f" [{finding.in_run}]"
+
+
+def code(finding: Finding, context: ReportContext) -> str:
+    """The code, as a link to its documentation where a terminal opens links."""
+    return linked(finding.code, finding.url) if context.links and "://" in finding.url else finding.code
 
 
 def place(location: Location, context: ReportContext) -> str:

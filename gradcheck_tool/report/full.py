@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.findings import Applicability, Severity
-from gradcheck_tool.report.concise import place
+from gradcheck_tool.report.concise import code, place
 from gradcheck_tool.report.facts import facts
 from gradcheck_tool.report.frame import NARROWEST, Label, frame
 from gradcheck_tool.report.style import Paint, Style, columns, linked, painter
@@ -50,8 +50,7 @@ def _headline(finding: Finding, context: ReportContext, paint: Paint) -> Iterato
     kind = f"{finding.severity.value}[{finding.code}]"
     room = None if context.width is None else context.width - len(INDENT)
     first, *rest = wrapped(f"{kind}: {finding.message}", room, context.width)
-    code = linked(finding.code, finding.url) if context.links and "://" in finding.url else finding.code
-    shown = paint(f"{finding.severity.value}[{code}]", STYLES[finding.severity])
+    shown = paint(f"{finding.severity.value}[{code(finding, context)}]", STYLES[finding.severity])
     yield shown + paint(first.removeprefix(kind), "bold")
     for line in rest:
         yield INDENT + paint(line, "bold")

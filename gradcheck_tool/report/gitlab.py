@@ -37,9 +37,12 @@ def _issue(finding: Finding, name: str, context: ReportContext) -> dict[str, Any
     }
     if finding.trace:
         issue["other_locations"] = [_location(step.location, context) for step in finding.trace]
+    # Code Climate's place for Markdown.
     known = [f"predicts: {finding.predicts}"] if finding.predicts else []
     if finding.in_run is not None:
         known.append(f"in the run: {finding.in_run}")
+    if finding.url:
+        known.append(f"[{finding.code}]({finding.url})")
     if known:
         issue["content"] = {"body": "\n\n".join(known)}
     return issue

@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.report.concise import code
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -25,7 +27,8 @@ def _file(filename: str, cell: int | None, findings: Sequence[Finding], context:
     severities = max(len(finding.severity.value) for finding in findings)
     head = context.relative(filename) + ("" if cell is None else f" (cell {cell})")
     rows = [
-        f"  {place:>{width}}  {one.severity.value:{severities}}  {one.code:{codes}}  {one.message}\n"
+        f"  {place:>{width}}  {one.severity.value:{severities}}  "
+        f"{code(one, context)}{' ' * (codes - len(one.code))}  {one.message}\n"
         for place, one in zip(places, findings, strict=True)
     ]
     return f"{head}:\n{''.join(rows)}\n"

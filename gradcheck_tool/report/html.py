@@ -11,7 +11,7 @@ from gradcheck_tool import __version__
 from gradcheck_tool.findings import Severity
 from gradcheck_tool.report.concise import place
 from gradcheck_tool.report.facts import facts
-from gradcheck_tool.report.page_style import page_style, picture_style
+from gradcheck_tool.report.page_style import findings_style, page_style, picture_style
 from gradcheck_tool.report.picture.layout import picture
 from gradcheck_tool.report.picture_html import drawn, worded
 
@@ -42,7 +42,8 @@ def _page(pictures: Sequence[Picture], context: ReportContext) -> Iterator[str]:
     title = f"gradlint: {_count(len(pictures), 'finding')}" if pictures else "gradlint: nothing found"
     yield '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    yield f"<title>{title}</title>\n<style>\n{page_style()}{picture_style()}</style>\n</head>\n<body>"
+    style = f"{page_style()}{findings_style()}{picture_style()}"
+    yield f"<title>{title}</title>\n<style>\n{style}</style>\n</head>\n<body>"
     yield f"<header><h1>{title}</h1>\n<p class=place>{_summary(pictures)}</p></header>"
     named = [(f"f{number}", one) for number, one in enumerate(pictures, start=1)]
     if len(named) > 1:

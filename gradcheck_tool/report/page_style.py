@@ -12,6 +12,11 @@ def page_style() -> str:
     return (_HERE / "page.css").read_text(encoding="utf-8")
 
 
+def findings_style() -> str:
+    """The style of findings."""
+    return (_HERE / "findings.css").read_text(encoding="utf-8")
+
+
 def picture_style() -> str:
-    """The style of findings and their pictures."""
+    """The style of their pictures."""
     return (_HERE / "picture.css").read_text(encoding="utf-8")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.findings import Applicability, Edit, Finding, Fix, Location, Position, Severity
+from gradcheck_tool.links import rule_link
 from gradcheck_tool.rulebook.selection import UNUSED_SUPPRESSION
 from gradcheck_tool.sources.source import split_lines
 from gradcheck_tool.sources.suppression import means
@@ -80,6 +81,7 @@ def _finding(filename: str, comment: Suppression, unused: Sequence[str], removal
         severity=Severity.INFO,
         message=f"unused suppression: no {what} here",
         location=Location(filename, start, end),
+        url=rule_link(UNUSED_SUPPRESSION),
         fix=Fix(Applicability.SAFE, "remove the suppression", (removal,)),
     )
 

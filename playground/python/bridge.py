@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gradcheck_tool.config import Overrides
 from gradcheck_tool.report.context import ReportContext
 from gradcheck_tool.report.html import article
-from gradcheck_tool.report.page_style import page_style, picture_style
+from gradcheck_tool.report.page_style import findings_style, page_style, picture_style
 from gradcheck_tool.report.picture.layout import picture
 from gradcheck_tool.report.shown import shown
 from gradcheck_tool.rulebook.documentation import FAMILIES, read_doc
@@ -66,7 +66,7 @@ def examples() -> str:
 
 def style() -> str:
     """The style sheets of reports."""
-    return page_style() + picture_style()
+    return page_style() + findings_style() + picture_style()
 
 
 def warm_up() -> None:

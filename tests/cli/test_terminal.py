@@ -7,7 +7,11 @@ import sys
 
 import pytest
 
+from gradcheck_tool.links import HOME
+from gradcheck_tool.report import render
+from gradcheck_tool.report.context import ReportContext
 from gradcheck_tool.report.style import columns
+from tests.fakes import finding
 
 pty = pytest.importorskip("pty", reason="there are no pseudo-terminals")
 
@@ -117,20 +121,34 @@ def test_a_run_that_is_printed_again_says_it_in_the_same_way(screen, tmp_path):
 def test_places_and_addresses_are_links(screen, tmp_path):
     shown = screen("check", "attention.py")
     places = {address.rpartition(str(tmp_path))[2] for address in OSC.findall(shown) if address}
-    assert places == {"/attention.py#12", "/attention.py#13"}
-    assert all(address.startswith("file://") for address in OSC.findall(shown) if address)
+    codes = {f"{HOME}rules/{code}/" for code in ("gl201", "gl904")}
+    assert places == {"/attention.py#12", "/attention.py#13"} | codes
+    assert {address for address in OSC.findall(shown) if "file://" not in address} == {"", *codes}
     assert "https://docs.pytorch.org" in "".join(OSC.findall(screen("rule", "GL201")))
 
 
-def test_codes_are_links_where_the_documentation_has_an_address():
-    from gradcheck_tool.report import render
-    from gradcheck_tool.report.context import ReportContext
-    from tests.fakes import finding
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["check", "attention.py"],
+        ["check", "attention.py", "--output-format", "concise"],
+        ["check", "attention.py", "--output-format", "grouped"],
+        ["explain", "attention.py:12"],
+    ],
+    ids=" ".join,
+)
+def test_codes_are_links_and_the_text_is_the_same_without_them(screen, words):
+    shown = screen(*words, width=400)
+    assert f"\x1b]8;;{HOME}rules/gl201/\x1b\\GL201\x1b]8;;\x1b\\" in shown
+    without_time = re.compile(r"\d+\.\d s")
+    without, plainly = screen(*words, width=400, FORCE_HYPERLINK="0"), OSC.sub("", shown)
+    assert without_time.sub("", plainly) == without_time.sub("", without)
 
+
+def test_codes_of_other_packs_are_no_links():
     context = ReportContext(folder="/repo", lines=lambda *_: (), color=True, links=True)
-    shown = render("full", [finding(url="https://example.org/rules.md#gl201")], context)
-    assert "error[\x1b]8;;https://example.org/rules.md#gl201\x1b\\GL201\x1b]8;;\x1b\\]" in shown
-    assert "rules.md" not in render("full", [finding()], context)
+    addresses = OSC.findall(render("full", [finding(code="TEAM001")], context))
+    assert all(address.startswith("file://") for address in addresses if address)
 
 
 @pytest.mark.parametrize(

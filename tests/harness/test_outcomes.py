@@ -124,7 +124,7 @@ class TestRun:
         assert (found["code"], found["function"], found["device"]) == ("GC101", "ops.Cube", "cpu")
         assert (found["filename"], found["location"]["row"]) == (str(ops), 26)
         assert found["evidence"]["diagnosis"] == "factor"
-        assert found["url"].endswith("#gc101-wrong-gradient-error")
+        assert found["url"].endswith("/rules/gc101/")
         assert "2 Functions: 1 ok, 1 wrong." in result.stderr
         assert "Checked: 2 by declared inputs." in result.stderr
 

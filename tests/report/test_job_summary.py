@@ -3,6 +3,7 @@
 import pytest
 
 from gradcheck_tool.findings import Severity
+from gradcheck_tool.links import HOME
 from gradcheck_tool.report.job_summary import MOST, job_summary
 from tests.fakes import finding
 from tests.report.test_reports import CONTEXT
@@ -23,8 +24,8 @@ def test_what_matters_most_comes_first():
     assert page(warning, finding()) == (
         "## gradlint check\n\nFound 2 problems.\n\n1 error, 1 warning\n\n"
         "| severity | place | finding |\n|---|---|---|\n"
-        "| error | `train.py:3:1` | GL201 `y` was changed in place after it was saved |\n"
-        "| warning | `train.py:3:1` | GL405 late |\n\n"
+        f"| error | `train.py:3:1` | [GL201]({HOME}rules/gl201/) `y` was changed in place after it was saved |\n"
+        f"| warning | `train.py:3:1` | [GL405]({HOME}rules/gl405/) late |\n\n"
     )
 
 
@@ -50,10 +51,10 @@ def test_places_lead_to_the_line_in_the_commit(monkeypatch):
     ],
 )
 def test_messages_are_text(message, shown):
-    assert f"| GL201 {shown} |" in page(finding(message=message)).replace("GL201 ", "| GL201 ")
+    assert f"({HOME}rules/gl201/) {shown} |" in page(finding(message=message))
 
 
 def test_a_page_is_not_endless():
     text = page(*[finding(row=row) for row in range(1, MOST + 4)])
-    assert text.count("GL201") == MOST
+    assert text.count("[GL201]") == MOST
     assert text.endswith("3 more findings are not listed here.\n\n")

@@ -11,6 +11,7 @@ import pytest
 import xmlschema
 
 from gradcheck_tool.findings import Severity
+from gradcheck_tool.links import HOME
 from gradcheck_tool.report import FORMATS, render
 from gradcheck_tool.report.context import ReportContext
 from gradcheck_tool.sources.problem import Problem
@@ -197,19 +198,16 @@ def test_sarif_describes_the_rules_that_were_in_force():
         assert described[result["ruleIndex"]]["id"] == result["ruleId"]
 
 
-def test_sarif_links_to_the_documentation_where_it_has_an_address(monkeypatch):
+def test_sarif_links_to_the_documentation_of_built_in_rules():
     from gradcheck_tool.rulebook.ruleset import RuleSet
 
     rules = RuleSet.load().active
     context = ReportContext(REPO, lines, lambda: rules)
 
-    def links():
-        report = json.loads(render("sarif", [], context))
-        return {rule["id"]: rule.get("helpUri") for rule in report["runs"][0]["tool"]["driver"]["rules"]}
-
-    assert set(links().values()) == {None}
-    monkeypatch.setattr("gradcheck_tool.links.HOME", "https://example.org/blob/main/")
-    assert links()["GL201"] == "https://example.org/blob/main/docs/rules.md#gl201"
+    report = json.loads(render("sarif", [finding(code="TEAM001")], context))
+    links = {rule["id"]: rule.get("helpUri") for rule in report["runs"][0]["tool"]["driver"]["rules"]}
+    assert links["GL201"] == f"{HOME}rules/gl201/"
+    assert links["TEAM001"] is None
 
 
 def test_sarif_gives_the_story_as_a_code_flow_that_ends_at_the_finding():

@@ -6,7 +6,7 @@ import textwrap
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.report.concise import place
+from gradcheck_tool.report.concise import code, place
 from gradcheck_tool.report.drawing.glyphs import UNICODE, Glyphs
 from gradcheck_tool.report.drawing.sheet import Sheet
 from gradcheck_tool.report.drawing.timeline import Timeline
@@ -59,7 +59,8 @@ def _heading(picture: Picture, context: ReportContext, width: int, paint: Paint)
     finding = picture.finding
     kind = f"{finding.severity.value}[{finding.code}]"
     first, *rest = textwrap.wrap(f"{kind}: {finding.message}", width, break_long_words=False)
-    yield paint(kind, STYLES[finding.severity]) + paint(first.removeprefix(kind), "bold")
+    shown = f"{finding.severity.value}[{code(finding, context)}]"
+    yield paint(shown, STYLES[finding.severity]) + paint(first.removeprefix(kind), "bold")
     yield from (paint(line, "bold") for line in rest)
     yield paint("--> ", "blue") + place(finding.location, context) + paint(f" ({finding.name})", "dim")
 
