@@ -20,7 +20,7 @@ from gradcheck_tool.toml_text import parse_toml
 
 ROOT = Path(__file__).parents[1]
 # Pages elsewhere that show what is printed in the same way.
-OTHERS = ("how-it-works", "json")
+OTHERS = ("how-it-works", "json", "repository")
 GUIDES = [
     *sorted((ROOT / "docs" / "guides").glob("*.md")),
     *(ROOT / "docs" / f"{name}.md" for name in OTHERS),
