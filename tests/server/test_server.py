@@ -6,6 +6,7 @@ import json
 import pytest
 from lsprotocol import types
 
+from gradcheck_tool.links import rule_link
 from tests.server.editor import changed, editor
 
 HEAD = "import torch\n\nx = torch.ones(3, requires_grad=True)\ny = x.exp()\n"
@@ -71,6 +72,7 @@ def test_a_diagnostic_tells_the_story(root):
             "GL201",
             types.DiagnosticSeverity.Error,
         )
+        assert found.code_description.href == rule_link("GL201")
         assert found.range == types.Range(types.Position(5, 0), types.Position(5, 18))
         assert "predicts: one of the variables" in found.message
         told = [
