@@ -58,6 +58,8 @@ class Reductions(Tracker):
     # By what a forward returned, the wrapper, and whether that was in no_sync().
     forwards = RunNote[Value, tuple[Ref, bool]]()
     local = StateNote[bool]()
+    # Wrappers whose gradients a backward has reduced since they were cleared.
+    reduced = StateNote[bool]()
     where = StoryNote[Ref, Site]()
     # Wrappers that have been called, themselves or as `wrapper.module(...)`, which is another rule's matter.
     called = StoryNote[Ref, bool]()
@@ -76,7 +78,7 @@ class Reductions(Tracker):
         if source_text(fact.call.site).partition("(")[0].endswith(".module"):
             for ref in _wrappers(s):
                 self.called.set(s, ref, True)
-        if s[fact.module].cls == DDP:
+        if _is_wrapper(s[fact.module]):
             self.called.set(s, fact.module, True)
             for value in fact.value.items if isinstance(fact.value, Tup) else (fact.value,):
                 self.forwards[value] = (fact.module, in_no_sync(s, fact.module))
@@ -92,6 +94,7 @@ class Reductions(Tracker):
         for wrapper, is_local in reached:
             if not is_local:
                 self.local.clear(s, wrapper)
+                self.reduced.set(s, wrapper, True)
         for wrapper in _wrappers(s) if fact.run.call == "backward" else ():
             if not self.called.get(s, wrapper) and self._is_filled(s, wrapper, fact.run.leaves):
                 self.local.set(s, wrapper, True)
@@ -104,23 +107,27 @@ class Reductions(Tracker):
 
     def on_gradients_cleared(self, m: Interpreter, s: State, fact: facts.GradientsCleared) -> None:
         """What is cleared is not applied."""
-        for wrapper in self._wrappers(s, fact.parameters):
+        for wrapper in _wrappers_of(s, fact.parameters):
             self.local.clear(s, wrapper)
+            self.reduced.clear(s, wrapper)
 
     def on_stepped(self, m: Interpreter, s: State, fact: facts.Stepped) -> None:
-        """Does an optimizer apply what each process has for itself?"""
-        for wrapper in self._wrappers(s, fact.parameters):
+        """Does an optimizer apply what each process has for itself, whichever way led to the step?"""
+        key = id(fact.site.node)
+        for wrapper in _wrappers_of(s, fact.parameters):
             site, is_local = self.where.get(s, wrapper), bool(self.called.get(s, wrapper))
-            if site is None or (not is_local and _BY_HAND.search(fact.site.module.source)):
-                continue
-            if self.once(id(fact.site.node)):
+            if not self.local.get(s, wrapper):
+                if self.reduced.get(s, wrapper):
+                    self.drop(key)
+            elif site is not None and (
+                (is_local and s[wrapper].cls == DDP) or not _BY_HAND.search(fact.site.module.source)
+            ):
                 model = str(s[wrapper].name or "the model")
                 story = self._story(s, wrapper, site, is_local)
-                self.report(
-                    UnsynchronisedStep(
-                        site=fact.site, story=story, optimizer=fact.name, model=model, is_local=is_local
-                    )
+                event = UnsynchronisedStep(
+                    site=fact.site, story=story, optimizer=fact.name, model=model, is_local=is_local
                 )
+                self.hold(key, event, ())
 
     def _story(self, s: State, wrapper: Ref, site: Site, is_local: bool) -> tuple[StoryStep, ...]:
         if is_local:
@@ -142,15 +149,20 @@ class Reductions(Tracker):
             ),
         )
 
-    def _wrappers(self, s: State, parameters: Sequence[Ref]) -> list[Ref]:
-        """The wrappers with gradients that are not reduced, among whose parameters these are."""
-        waiting = [ref for ref in _wrappers(s) if self.local.get(s, ref)]
-        given = {ref.id for ref in parameters}
-        return [ref for ref in waiting if given & {p.id for _, p in module_tree.named_parameters(s, ref)[0]}]
+
+def _is_wrapper(record: Instance) -> bool:
+    """Is it a DistributedDataParallel, or a module that is asked for `no_sync()` as one?"""
+    return record.cls == DDP or "#no_sync" in record.attrs
 
 
 def _wrappers(s: State) -> list[Ref]:
-    return [ref for ref, record in s.records(Instance) if record.cls == DDP]
+    return [ref for ref, record in s.records(Instance) if _is_wrapper(record)]
+
+
+def _wrappers_of(s: State, parameters: Sequence[Ref]) -> list[Ref]:
+    """The wrappers among whose parameters these are."""
+    given = {ref.id for ref in parameters}
+    return [ref for ref in _wrappers(s) if given & {p.id for _, p in module_tree.named_parameters(s, ref)[0]}]
 
 
 def _node(s: State, value: Value) -> int | None:
@@ -171,8 +183,9 @@ class StepWithoutReduction(Rule):
     ## What it detects
 
     A `step()` on the parameters of a `DistributedDataParallel` whose last forward and backward since the
-    gradients were cleared both ran in `no_sync()`, or that has never been called: the loss was computed by
-    methods of the module inside it (`agent = ddp.module`, then `agent.evaluate(x)`).
+    gradients were cleared both ran in `no_sync()`, on every way to that step, or that has never been
+    called: the loss was computed by methods of the module inside it (`agent = ddp.module`, then
+    `agent.evaluate(x)`). A model that is given is taken for such a wrapper if it is asked for `no_sync()`.
 
     ## Why it is wrong
 

@@ -149,3 +149,89 @@ def test_a_wrapper_that_is_never_called_is_found() -> None:
 def test_what_is_averaged_or_not_applied_is_quiet(old: str, new: str) -> None:
     assert old in PAST
     assert "GL820" not in [finding.code for finding in told(PAST.replace(old, new))]
+
+
+CHUNKS = (
+    HEAD
+    + """
+import contextlib
+from torch.nn.parallel import DistributedDataParallel
+
+def train(model, optimizer, loader, every):
+    model = DistributedDataParallel(model)
+    for x in loader:
+        optimizer.zero_grad()
+        for i, part in enumerate(x.chunk(every)):
+            with model.no_sync():
+                loss = model(part).mean() / every
+                loss.backward()
+        optimizer.step()
+"""
+)
+LAST_OUTSIDE = CHUNKS.replace(
+    "model.no_sync()", "model.no_sync() if i < every - 1 else contextlib.nullcontext()"
+)
+DRIVER_OF_CHUNKS = DRIVER.replace("[torch.ones(3, 2)] * 4, 2", "[torch.ones(4, 2)] * 2, 2")
+
+
+def test_a_step_after_chunks_that_are_all_in_no_sync_is_found() -> None:
+    assert [finding.code for finding in told(CHUNKS)] == ["GL820"]
+    pytest.importorskip("torch")
+    assert happened(CHUNKS + DRIVER_OF_CHUNKS)[1] == "not averaged"
+
+
+def test_a_way_that_cannot_be_taken_makes_no_finding() -> None:
+    """Whether the last chunk is outside is decided by a number that is not known."""
+    assert told(LAST_OUTSIDE) == []
+    pytest.importorskip("torch")
+    assert happened(LAST_OUTSIDE + DRIVER_OF_CHUNKS) == (None, "")
+
+
+TRAINER = (
+    HEAD
+    + """
+import contextlib
+
+class Trainer:
+    def __init__(self, model, loader, optimizer, every):
+        self.model, self.loader, self.optimizer, self.every = model, loader, optimizer, every
+
+    def train(self):
+        for i, x in enumerate(self.loader):
+            with self.model.no_sync():
+                loss = self.model(x).mean() / self.every
+                loss.backward()
+            if (i + 1) % self.every == 0:
+                self.optimizer.step()
+                self.optimizer.zero_grad()
+"""
+)
+DRIVER_OF_TRAINER = DRIVER.replace(
+    "train(model, optimizer, [torch.ones(3, 2)] * 4, 2)",
+    "Trainer(Counting(model), [torch.ones(3, 2)] * 4, optimizer, 2).train()",
+).replace("Counting(DistributedDataParallel)", "Counting(nn.parallel.DistributedDataParallel)")
+
+
+def test_a_model_that_is_asked_for_no_sync_reduces_gradients() -> None:
+    found = told(TRAINER)
+    assert [finding.code for finding in found] == ["GL820"]
+    assert "`model` averages gradients over processes outside of `no_sync()`" in found[0].assumes
+    pytest.importorskip("torch")
+    assert happened(TRAINER + DRIVER_OF_TRAINER)[1] == "not averaged"
+
+
+def test_its_last_micro_batch_outside_is_quiet() -> None:
+    last = "self.model.no_sync() if (i + 1) % self.every else contextlib.nullcontext()"
+    source = TRAINER.replace("self.model.no_sync()", last)
+    assert told(source) == []
+    assert (
+        told(
+            TRAINER.replace(
+                "self.optimizer.step()",
+                "average_gradients(self.model)\n                self.optimizer.step()",
+            )
+        )
+        == []
+    )
+    pytest.importorskip("torch")
+    assert happened(source + DRIVER_OF_TRAINER) == (None, "")

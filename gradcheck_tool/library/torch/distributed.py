@@ -9,6 +9,7 @@ from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import FALSE, NONE, TRUE, LibraryObject, Ref
 from gradcheck_tool.interp.facts import Written
 from gradcheck_tool.interp.registry import Result, function, method
+from gradcheck_tool.library.torch.opaque_modules import is_role
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -26,6 +27,16 @@ def in_no_sync(s: State, wrapper: Ref) -> bool:
 @method(DDP, "no_sync")
 def no_sync(m: Interpreter, s: State, call: Call) -> Result:
     return s.new(Instance(LibraryObject("#no-sync"), {"#owner": call.self}))
+
+
+@method("torch.nn.Module", "no_sync")
+def no_sync_of_role(m: Interpreter, s: State, call: Call) -> Result:
+    """A module of which only the role is known is one that reduces gradients, if it is asked not to."""
+    if not is_role(s, call.self):
+        return m.call_unknown(s, call)
+    m.program.assume(f"`{s[call.self].name}` averages gradients over processes outside of `no_sync()`")
+    s.edit(call.self).attrs.setdefault("#no_sync", FALSE)
+    return no_sync(m, s, call)
 
 
 @method(DDP, "register_comm_hook")
