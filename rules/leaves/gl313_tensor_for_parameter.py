@@ -1,8 +1,119 @@
 """GL313: a module keeps a trainable tensor that is no Parameter."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
-from gradcheck_tool import ModuleAttribute, Rule, Severity, Violation
+from gradcheck_tool import (
+    Class,
+    Event,
+    Func,
+    FunctionBody,
+    Interpreter,
+    LibraryObject,
+    ModuleAttribute,
+    Rule,
+    Severity,
+    Site,
+    State,
+    Tracker,
+    Trigger,
+    Violation,
+    facts,
+    nodes,
+)
+
+_MODULE = LibraryObject("torch.nn.Module")
+# What makes a tensor without a gradient, and what keeps it one of that kind.
+_FACTORIES = frozenset({"FloatTensor", "Tensor", "empty", "ones", "rand", "randn", "zeros"})
+_MOVES = frozenset({"cuda", "double", "float", "half", "to"})
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class InitialisedTensor(Event):
+    """`nn.init` gives a plain tensor in an attribute its first values, and other methods compute with it."""
+
+    triggers = (Trigger("init.", r"\binit\.\w+_\(\s*self\.\w+", callers=False),)
+
+    module: str
+    attribute: str
+
+
+class InitialisedTensors(Tracker):
+    """Reads the methods of modules when their classes are defined."""
+
+    derives = (InitialisedTensor,)
+
+    def on_object_made(self, m: Interpreter, s: State, fact: facts.ObjectMade) -> None:
+        """Which attributes are initialised as weights are, and made as plain tensors alone?"""
+        record = s.get(fact.object, Class)
+        if record is None or _MODULE not in record.mro:
+            return
+        funcs = [s.get(value, Func) for value in record.attrs.values()]
+        methods = [func.function.worked_out(FunctionBody) for func in funcs if func is not None]
+        for name in sorted({name for body in methods for name in _initialised(body)}):
+            made = _made(methods, name)
+            others = [body for body in methods if name not in _initialised(body) and not _stores(body, name)]
+            if made is not None and {use for body in others for use in _uses(body, name)} == {"read"}:
+                self.report(
+                    InitialisedTensor(
+                        site=Site(record.env.module, made.node),
+                        module=record.name,
+                        attribute=name,
+                        unless=((record.name, name),),
+                    )
+                )
+
+
+def _initialised(body: FunctionBody) -> Iterator[str]:
+    """Attributes that `init.xavier_uniform_(self.w)` and the like are called with."""
+    for i in body.instrs:
+        if not isinstance(i, nodes.Call) or not i.args:
+            continue
+        func = body.made.get(i.func)
+        home = body.made.get(func.obj) if isinstance(func, nodes.GetAttr) else None
+        if getattr(home, "name", "") == "init" and isinstance(func, nodes.GetAttr) and func.name[-1] == "_":
+            given = body.maker(i.args[0].value)
+            if isinstance(given, nodes.GetAttr) and body.source(given.obj) == body.receiver:
+                yield given.name
+
+
+def _made(methods: Iterable[FunctionBody], name: str) -> nodes.SetAttr | None:
+    """Where a plain tensor is stored in an attribute; None where something else may be, or registers it."""
+    found = []
+    for body in methods:
+        if any(isinstance(i, nodes.Const) and i.value == name for i in body.instrs):
+            return None
+        for store in _stores(body, name):
+            if body.source(store.obj) != body.receiver or not _is_plain(body, store.src):
+                return None
+            found.append(store)
+    return found[0] if found else None
+
+
+def _stores(body: FunctionBody, name: str) -> list[nodes.SetAttr]:
+    return [i for i in body.instrs if isinstance(i, nodes.SetAttr) and i.name == name]
+
+
+def _is_plain(body: FunctionBody, reg: int) -> bool:
+    """Is it `torch.empty(...)` or the like, on whatever device, without `requires_grad`?"""
+    made = body.maker(reg)
+    while isinstance(made, nodes.Call):
+        func = body.made.get(made.func)
+        if not isinstance(func, nodes.GetAttr) or any(arg.name == "requires_grad" for arg in made.args):
+            return False
+        if func.name in _FACTORIES:
+            return body.is_library(func.obj)
+        made = body.maker(func.obj) if func.name in _MOVES else None
+    return False
+
+
+def _uses(body: FunctionBody, name: str) -> Iterator[str]:
+    """How a method uses an attribute: `read` or `written`."""
+    for made in (i for i in body.instrs if isinstance(i, nodes.GetAttr) and i.name == name):
+        for use in body.uses(made.dst):
+            asked = use.name if isinstance(use, nodes.GetAttr) else ""
+            stored = isinstance(use, nodes.SetItem) and use.obj == made.dst
+            yield "written" if stored or asked == "data" or asked.endswith("_") else "read"
 
 
 class TensorForParameter(Rule):
@@ -11,7 +122,9 @@ class TensorForParameter(Rule):
     ## What it detects
 
     `self.w = torch.randn(..., requires_grad=True)` in an `nn.Module`, where the tensor is not given to
-    an optimizer in another way and no other file of the repository mentions it.
+    an optimizer in another way and no other file of the repository mentions it. The same for a tensor that
+    `nn.init` gives its values, as if it were a weight (`self.w = torch.empty(4)`, then
+    `nn.init.uniform_(self.w)`), if other methods compute with it.
 
     ## Why it is wrong
 
@@ -69,6 +182,7 @@ class TensorForParameter(Rule):
     effect = "silent"
     predicts = "the tensor is missing from `parameters()`"
     symptom = "assert not list(model.parameters())"
+    trackers = (InitialisedTensors,)
 
     def on_module_attribute(self, event: ModuleAttribute) -> Iterator[Violation]:
         if event.kind == "tensor":
@@ -79,3 +193,11 @@ class TensorForParameter(Rule):
                 "trains it",
                 f"use `self.{event.attribute} = nn.Parameter(...)`",
             )
+
+    def on_initialised_tensor(self, event: InitialisedTensor) -> Iterator[Violation]:
+        yield self.finding(
+            event,
+            f"`nn.init` gives `self.{event.attribute}` its values, as those of a weight, but it is no "
+            f"Parameter of `{event.module}`: nothing trains, moves or saves it",
+            "make it an `nn.Parameter`, or register it as a buffer if it is to stay as it is",
+        )
