@@ -36,6 +36,7 @@ FIXED = frozenset(
 )
 DISTRIBUTIONS = frozenset({"Laplace", "MultivariateNormal", "Normal", "Uniform"})
 DRAWS = frozenset({"rsample", "sample"})
+NORMAL = frozenset({"randn", "randn_like"})
 # Methods that keep or add up the elements of a log-probability.
 KEEPS = frozenset({"mean", "squeeze", "sum", "unsqueeze", "view"})
 
@@ -44,7 +45,7 @@ KEEPS = frozenset({"mean", "squeeze", "sum", "unsqueeze", "view"})
 class NoiseLikelihood(Event):
     """`noise`, drawn from a fixed distribution, is scaled and shifted, and its own log-probability taken."""
 
-    triggers = (Trigger("log_prob(", r"(?s)sample\(.*\.log_prob\(", callers=False),)
+    triggers = (Trigger("log_prob(", r"(?s)(?:sample|randn|randn_like)\(.*\.log_prob\(", callers=False),)
 
     noise: str
     shifted: str
@@ -64,10 +65,8 @@ class Likelihoods(Tracker):
     def _read(self, module: nodes.ModuleIR, body: FunctionBody) -> None:
         for call, func in body.calls("log_prob"):
             drawn = _drawn(body, call, func)
-            if drawn is None or _is_added(body, call):
-                continue
-            shifted = next((i for i in body.instrs if _shifts(body, i, drawn)), None)
-            if shifted is not None:
+            shifted = next((i for i in body.instrs if drawn is not None and _shifts(body, i, drawn)), None)
+            if shifted is not None and not _is_added(body, call, shifted):
                 site, how = Site(module, call.node), self.text(Site(module, shifted.node))
                 noise = body.made.get(call.args[0].value)
                 name = noise.name if isinstance(noise, nodes.LoadName) else "noise"
@@ -75,13 +74,14 @@ class Likelihoods(Tracker):
 
 
 def _drawn(body: FunctionBody, call: nodes.Call, func: nodes.GetAttr) -> int | None:
-    """The register of what a fixed distribution has drawn, whose own log-probability a call takes."""
+    """The register of what a fixed distribution, or `randn`, has drawn, where a call takes its density."""
     source = body.source(call.args[0].value) if len(call.args) == 1 else None
     draw = body.made.get(source) if isinstance(source, int) else None
     method = body.made.get(draw.func) if isinstance(draw, nodes.Call) else None
-    if not isinstance(method, nodes.GetAttr) or method.name not in DRAWS or not isinstance(source, int):
+    if not isinstance(method, nodes.GetAttr) or not isinstance(source, int):
         return None
-    if body.source(method.obj) != body.source(func.obj):
+    is_own = method.name in DRAWS and body.source(method.obj) == body.source(func.obj)
+    if not is_own and not (method.name in NORMAL and body.is_library(method.obj)):
         return None
     made = body.maker(func.obj)
     kind = body.made.get(made.func) if isinstance(made, nodes.Call) else None
@@ -125,23 +125,43 @@ def _shifts(body: FunctionBody, i: nodes.Instr, drawn: int) -> bool:
     return False
 
 
-def _is_added(body: FunctionBody, call: nodes.Call) -> bool:
-    """Is something added to the log-probability, so that it may be that of what the noise becomes?"""
-    regs = {call.dst}
-    for i in body.instrs:
-        func = body.made.get(i.func) if isinstance(i, nodes.Call) else None
-        keeps = isinstance(func, nodes.GetAttr) and func.name in KEEPS and body.source(func.obj) in regs
-        if isinstance(i, nodes.Call) and keeps:
-            regs.add(i.dst)
-    names = {i.name for i in body.instrs if isinstance(i, nodes.StoreName) and i.src in regs}
-    for i in body.instrs:
-        if not isinstance(i, (nodes.BinOp, nodes.InplaceOp)) or i.op.rstrip("=") not in ("+", "-"):
-            continue
-        loaded = (body.made.get(side) for side in (i.left, i.right))
-        named = any(isinstance(made, nodes.LoadName) and made.name in names for made in loaded)
-        if named or regs & {i.left, i.right}:
-            return True
+def _is_added(body: FunctionBody, call: nodes.Call, shifted: nodes.Instr) -> bool:
+    """Is something added to the log-probability, so that it may be that of what the noise becomes?
+
+    A term of the result alone (that of `tanh`) is what has to be added besides the logarithm of the scale.
+    """
+    regs, names = {call.dst}, set[str]()
+
+    def holds(reg: int) -> bool:
+        made = body.made.get(reg)
+        return reg in regs or (isinstance(made, nodes.LoadName) and made.name in names)
+
+    before = -1
+    while before != len(regs) + len(names):
+        before = len(regs) + len(names)
+        for i in body.instrs:
+            if isinstance(i, nodes.StoreName) and i.src in regs:
+                names.add(i.name)
+            elif isinstance(i, nodes.Call):
+                func = body.made.get(i.func)
+                keeps = isinstance(func, nodes.GetAttr) and func.name in KEEPS and holds(func.obj)
+                regs |= {i.dst} if keeps else set()
+            elif isinstance(i, (nodes.BinOp, nodes.InplaceOp)) and i.op.rstrip("=") in ("+", "-"):
+                for one, other in ((i.left, i.right), (i.right, i.left)):
+                    if holds(one) and not _is_of(body, other, shifted):
+                        return True
+                    regs |= {i.dst} if holds(one) else set()
     return False
+
+
+def _is_of(body: FunctionBody, reg: int, result: nodes.Instr) -> bool:
+    """Is it computed from a result, from numbers and from options alone?"""
+    options = {p.name for p in body.function.params if p.has_default} | {body.receiver}
+    behind = list(body.behind(reg, lambda made: made is result))
+    calls = (body.maker(made.func) for made in behind if isinstance(made, nodes.Call))
+    own = any(isinstance(func, nodes.GetAttr) and body.source(func.obj) == body.receiver for func in calls)
+    given = {origin for origin in behind if isinstance(origin, str)}
+    return result in behind and not own and given <= options
 
 
 class LikelihoodOfNoise(Rule):
@@ -150,7 +170,8 @@ class LikelihoodOfNoise(Rule):
     ## What it detects
 
     `noise = Normal(0, 1).sample()`, `action = mean + std * noise` and `Normal(0, 1).log_prob(noise)` in one
-    function, where nothing is added to that log-probability.
+    function, or `noise = torch.randn_like(mean)`, where nothing is added to that log-probability, or what is
+    added depends on the action alone (the correction of `tanh`).
 
     ## Why it is wrong
 
