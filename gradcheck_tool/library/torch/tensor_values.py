@@ -16,6 +16,7 @@ from gradcheck_tool.domain.values import (
 from gradcheck_tool.interp.places import receiver_text
 from gradcheck_tool.library.torch.graph_symbols import node_of
 from gradcheck_tool.library.torch.settings import settings_behind
+from gradcheck_tool.library.torch.shown_parameters import is_shown_parameter
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -43,6 +44,8 @@ def _standing_for(m: Interpreter, s: State, value: Symbol, site: Any) -> Ref:
         tensor.severed = s.severed.get(value, ())
     if value.kind == GRAPH:
         _set_graph(s[ref], node_of(s, value))
+    elif value.kind is None and is_shown_parameter(s, value):
+        _set_parameter(m, s[ref], receiver_text(site) or value.key[2])  # type: ignore[index]
     settings = settings_behind(s, value) if value.kind is None else None
     if settings:
         m.program.assume(f"`{settings}` is a constant")
@@ -50,6 +53,13 @@ def _standing_for(m: Interpreter, s: State, value: Symbol, site: Any) -> Ref:
         s[ref].requires_grad, s[ref].leaf, s[ref].shape = False, True, ()
     s.memory[Symbol(("tensor", value))] = ref
     return ref
+
+
+def _set_parameter(m: Interpreter, tensor: Tensor, name: str) -> None:
+    """A Parameter of a layer that is given, which trains if nothing has frozen it."""
+    tensor.requires_grad, tensor.leaf, tensor.is_param, tensor.grad_state = True, True, True, "unknown"
+    tensor.name = name
+    m.program.assume(f"`{name}` requires a gradient")
 
 
 def _set_graph(tensor: Tensor, node: Value | None) -> None:
