@@ -73,4 +73,3 @@ WRITTEN = FOUND["a test of its class"].wrong.replace("  # <- GL301", "")
 def test_what_may_be_frozen_or_no_parameter_is_quiet(old: str, new: str) -> None:
     assert old in WRITTEN
     assert told(WRITTEN.replace(old, new)) == []
-
