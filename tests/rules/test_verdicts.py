@@ -252,6 +252,8 @@ REPORTED: list[tuple[str, ev.Event]] = [
     ("GL327", event(own("LayerMade"), module="Net", layer="nn.Linear(3, 4)")),
     ("GL518", event(own("Cancelled"), sum="x + (q - x)")),
     ("GL519", event(own("NoiseLikelihood"), noise="noise", shifted="mean + std * noise")),
+    ("GL524", event(own("TrackedBaseline"), value="critic(state)")),
+    ("GL313", event(own("InitialisedTensor"), module="Net", attribute="weights")),
     ("GL521", event(own("HiddenInfinity"), operand="x", operation="sqrt")),
     ("GL604", event(own("GraphAbsorbed"), name="center", kind="buffer")),
     ("GL211", event(own("CallersTensorDetached"), tensor="x")),
