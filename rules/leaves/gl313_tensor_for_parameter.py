@@ -113,7 +113,8 @@ def _uses(body: FunctionBody, name: str) -> Iterator[str]:
         for use in body.uses(made.dst):
             asked = use.name if isinstance(use, nodes.GetAttr) else ""
             stored = isinstance(use, nodes.SetItem) and use.obj == made.dst
-            yield "written" if stored or asked == "data" or asked.endswith("_") else "read"
+            flag = isinstance(use, nodes.SetAttr) and use.obj == made.dst
+            yield "written" if stored or flag or asked == "data" or asked.endswith("_") else "read"
 
 
 class TensorForParameter(Rule):

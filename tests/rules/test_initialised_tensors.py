@@ -67,6 +67,7 @@ def test_the_parameter_is_quiet() -> None:
         ("shares = ", "self.weights[0] = 1.0\n        shares = "),
         ("self.weights = torch.empty(periods)", "self.weights = made_elsewhere(periods)"),
         ("class Attention(nn.Module)", "class Attention"),
+        ("        return sum(", "        self.weights.requires_grad = True\n        return sum("),
     ],
 )
 def test_what_is_registered_or_kept_up_by_hand_is_quiet(old: str, new: str) -> None:
