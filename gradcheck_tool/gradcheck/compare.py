@@ -80,16 +80,17 @@ def non_finite(analytic: Tensor | None, reference: Tensor | None, like: Tensor) 
     return ~torch.isfinite(a.abs()) & torch.isfinite(r.abs())
 
 
-def confirm(compared: Comparison, index: int, draws: Draws) -> Mismatch | None:
+def confirm(compared: Comparison, index: int, draws: Draws, *, shown: bool = False) -> Mismatch | None:
     """Prove by finite differences that the gradient of input `index` is wrong; None if that cannot be shown.
 
-    The proof has to succeed twice with independent directions. Where the function has a kink or a tie,
-    any limit of nearby derivatives is a right answer, so there it also has to succeed beside the point.
+    The proof has to succeed twice with independent directions, once where one has been `shown`. Where the
+    function has a kink or a tie, any limit of nearby derivatives is a right answer, so there it also has to
+    succeed beside the point.
     """
-    shown = _shown(compared, index, draws)
-    if shown is None or _shown(compared, index, draws) is None:
+    proof = _shown(compared, index, draws)
+    if proof is None or not (shown or _shown(compared, index, draws) is not None):
         return None
-    return shown
+    return proof
 
 
 def is_regular(problem: Problem, cotangent: Cotangent, draws: Draws) -> bool:
@@ -99,7 +100,7 @@ def is_regular(problem: Problem, cotangent: Cotangent, draws: Draws) -> bool:
     function is below the noise.
     """
     values = problem.values
-    base = problem.forward(values)
+    base = problem.base
     direction = draws.direction(values)
     sizes = []
     for step in steps_of(problem, base)[1:]:
@@ -166,6 +167,22 @@ def _one_by_one(compared: Comparison, index: int, gap: Tensor) -> Mismatch | Non
     return Mismatch(
         index, problem, cotangent, analytic[index], compared.reference[index], shown, tuple(proven)
     )
+
+
+def gradients_once(problem: Problem, cotangent: Cotangent) -> Grads:
+    """The Function's gradients for `cotangent`, computed once and shared by all checks that ask for them."""
+    memo = problem.memo
+    if id(cotangent) not in memo.gradients:
+        graph, memo.graph = memo.graph, None
+        sent = like_contiguous(cotangent)
+        got = problem.vjp(problem.values, sent) if graph is None else problem.pull(*graph, sent)
+        remember(problem, cotangent, got)
+    return memo.gradients[id(cotangent)][1]
+
+
+def remember(problem: Problem, cotangent: Cotangent, grads: Grads) -> None:
+    """Keep copies of gradients for `gradients_once`: a Function may use its buffers again."""
+    problem.memo.gradients[id(cotangent)] = (cotangent, [None if g is None else g.clone() for g in grads])
 
 
 def gradients(problem: Problem, cotangent: Cotangent, needs: Sequence[bool] | None = None) -> Grads:

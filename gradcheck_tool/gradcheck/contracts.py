@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from typing import TYPE_CHECKING
 
 import torch
@@ -11,10 +10,11 @@ from torch import Tensor
 from gradcheck_tool.findings import Severity
 from gradcheck_tool.gradcheck import sampling
 from gradcheck_tool.gradcheck.arguments import other_numbers
-from gradcheck_tool.gradcheck.compare import gradients
-from gradcheck_tool.gradcheck.firstcall import draw, observe, short
-from gradcheck_tool.gradcheck.layouts import check_cotangent_layouts, check_input_layouts
+from gradcheck_tool.gradcheck.compare import gradients_once
+from gradcheck_tool.gradcheck.firstcall import observe, one_run, short
+from gradcheck_tool.gradcheck.layouts import Backward, check_cotangent_layouts, check_input_layouts
 from gradcheck_tool.gradcheck.limits import patiently
+from gradcheck_tool.gradcheck.observed import observed
 from gradcheck_tool.gradcheck.probes import Cotangent, like_contiguous, one_output
 from gradcheck_tool.gradcheck.problem import ROUNDING, Grads, Problem, identical, is_real_number
 from gradcheck_tool.gradcheck.session import Session, finite, quiet
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from gradcheck_tool.gradcheck.observed import Observation
+
+
+Graph = tuple[list[Tensor], list[Tensor]]
+"""Leaves and the outputs computed from them."""
 
 
 def check_hidden_writes(session: Session) -> None:
@@ -55,29 +59,21 @@ def is_deterministic(session: Session) -> bool:
     The random state is the same before both forwards and different before the backwards.
     """
     problem = session.problem
-    first, cotangent = _one_run(session, problem, None, 0)
-    second, _ = _one_run(session, problem, cotangent, 12345)
+    cotangent = session.cotangent(problem)
+    known = session.first
+    first = known[1:] if known and known[0] is problem else one_run(problem, cotangent, 0)
+    second = one_run(problem, cotangent, 12345)
     if any(not _close(a, b, 1e3) for a, b in zip(first[0], second[0], strict=True)):
         _nondeterministic(session, "forward gives different outputs for the same inputs and random state")
         return False
     if _same_gradients(first[1], second[1], 1e3):
         return True
-    third, _ = _one_run(session, problem, cotangent, 0)
+    third = one_run(problem, cotangent, 0)
     if _same_gradients(first[1], third[1], 1e3):
         sampling.check(session, cotangent)
     else:
         _nondeterministic(session, "backward gives different gradients for the same inputs and random state")
     return False
-
-
-def _one_run(
-    session: Session, problem: Problem, cotangent: Cotangent | None, seed: int
-) -> tuple[tuple[list[Tensor], Grads], Cotangent]:
-    leaves, outputs = problem.graph(problem.values)
-    kept = [y.detach().clone() for y in outputs]
-    sent = session.draws.cotangent(kept) if cotangent is None else cotangent
-    problem.shared.rng.seed(seed, force=True)
-    return (kept, problem.pull(leaves, outputs, like_contiguous(sent))), sent
 
 
 def _nondeterministic(session: Session, message: str) -> None:
@@ -112,30 +108,47 @@ def check(session: Session) -> None:
     """All contract checks, each on a graph of its own, in the dtype that was given."""
     check_hidden_writes(session)
     problem = session.native
-    cotangent = draw(session, problem)
-    if not finite(list(problem.forward(problem.values))):
+    if not finite(problem.base):
         return
-    _cotangent_kept(session, problem, cotangent)
-    seen = observe(session, problem, cotangent)
-    if seen is not None and seen.raw is not None:
-        _raw_returns(session, problem, seen)
-    _kept_alive(session, problem)
+    cotangent = session.cotangent(problem)
+    backward = _backwards(session, problem, cotangent)
     if not session.steady:
         return
-    check_cotangent_layouts(session, problem, cotangent)
+    check_cotangent_layouts(session, problem, cotangent, backward)
     if not session.spared:
         check_input_layouts(session, problem)
     _subsets(session, problem, cotangent)
-    _unused_outputs(session, problem, cotangent)
-    _twice(session, problem, cotangent)
+    _unused_outputs(session, cotangent, backward)
     _interleaved(session, problem, cotangent)
     _sizes(session, problem)
 
 
-def _cotangent_kept(session: Session, problem: Problem, cotangent: Cotangent) -> None:
+def _backwards(session: Session, problem: Problem, cotangent: Cotangent) -> Backward:
+    """Two backward calls through one graph: what they do to the incoming gradient, what they return, whether
+    they return the same. The function from cotangents to gradients uses that graph again if they do.
+    """
+    klass, seen = observed(session.target.cls) if session.target.cls is not None else (None, None)
+    watching = problem if klass is None else problem.with_call(klass.apply)
+    made = quiet(lambda: watching.graph(problem.values))
+    if isinstance(made, Exception):
+        seen, made = None, problem.graph(problem.values)
+    graph: Graph = made
+    _kept_alive(session, graph[1])
     sent = like_contiguous(cotangent)
-    leaves, outputs = problem.graph(problem.values)
-    problem.pull(leaves, outputs, sent)
+    first = quiet(lambda: problem.pull(graph[0], graph[1], sent, retain=True))
+    _cotangent_kept(session, cotangent, sent)
+    if seen is not None and seen.raw is not None:
+        _raw_returns(session, problem, seen)
+    if (
+        session.steady
+        and not isinstance(first, Exception)
+        and _twice(session, problem, cotangent, graph, first)
+    ):
+        return lambda given: problem.pull(graph[0], graph[1], given, retain=True)
+    return lambda given: problem.vjp(problem.values, given)
+
+
+def _cotangent_kept(session: Session, cotangent: Cotangent, sent: Cotangent) -> None:
     for k, (before, after) in enumerate(zip(cotangent, sent, strict=True)):
         if before is not None and after is not None and not identical(before, after):
             session.add(
@@ -181,9 +194,8 @@ def _overlap(a: Tensor | None, b: Tensor | None) -> bool:
     return a.device == b.device and a.device.type != "meta" and a.data_ptr() == b.data_ptr()
 
 
-def _kept_alive(session: Session, problem: Problem) -> None:
+def _kept_alive(session: Session, outputs: list[Tensor]) -> None:
     """Whether the graph node holds an output as an attribute, which holds the node."""
-    _, outputs = problem.graph(problem.values)
     for k, y in enumerate(outputs):
         node = y.grad_fn
         held = flatten(list(getattr(node, "__dict__", {}).values()))[0] if node is not None else []
@@ -194,8 +206,6 @@ def _kept_alive(session: Session, problem: Problem) -> None:
                 f"output {k} is an attribute of ctx and keeps itself alive; use ctx.save_for_backward",
                 output=k,
             )
-            del held, node, outputs, y
-            gc.collect()
             return
 
 
@@ -204,15 +214,16 @@ def _subsets(session: Session, problem: Problem, cotangent: Cotangent) -> None:
     count = len(problem.wrt)
     if count < 2:
         return
-    everything = gradients(problem, cotangent)
+    everything = gradients_once(problem, cotangent)
     patterns = [[k == i for k in range(count)] for i in range(count)]
     patterns += [[k != i for k in range(count)] for i in range(count)] if 2 < count <= 6 else []
     raised: set[str] = set()
     for needs in patterns:
-        if isinstance(quiet(lambda needs=needs: problem.graph(problem.values, needs)), Exception):  # type: ignore[misc]
+        graph = quiet(lambda needs=needs: problem.graph(problem.values, needs))  # type: ignore[misc]
+        if isinstance(graph, Exception):
             session.skipped += 1  # forward refuses that call
             continue
-        got = quiet(lambda needs=needs: gradients(problem, cotangent, needs))  # type: ignore[misc]
+        got = quiet(lambda g=graph: problem.pull(g[0], g[1], like_contiguous(cotangent)))  # type: ignore[misc]
         asked = [i for i, n in enumerate(needs) if n]
         if isinstance(got, Exception):
             text = f"backward raises when only inputs {asked} require grad: {short(got)}"
@@ -243,47 +254,54 @@ def _unneeded(session: Session, problem: Problem, cotangent: Cotangent) -> None:
         )
 
 
-def _unused_outputs(session: Session, problem: Problem, cotangent: Cotangent) -> None:
+def _unused_outputs(session: Session, cotangent: Cotangent, backward: Backward) -> None:
     """A loss that uses one output only: the other incoming gradients are zeros or None."""
     if len(cotangent) < 2:
         return
     for k in range(len(cotangent)):
         alone: Cotangent = [v if n == k else None for n, v in enumerate(cotangent)]
-        got = quiet(lambda alone=alone: gradients(problem, alone))  # type: ignore[misc]
+        got = quiet(lambda alone=alone: backward(like_contiguous(alone)))  # type: ignore[misc]
         if isinstance(got, Exception):
             text = f"backward raises when only output {k} is used by the loss: {short(got)}"
             session.add("GC206", "crash", text, output=k, predicts=str(got))
             continue
-        zeros = quiet(lambda k=k: gradients(problem, one_output(cotangent, k)))  # type: ignore[misc]
+        zeros = quiet(lambda k=k: backward(like_contiguous(one_output(cotangent, k))))  # type: ignore[misc]
         if isinstance(zeros, Exception):
             continue
         for i, (a, b) in enumerate(zip(got, zeros, strict=True)):
-            pair = [torch.zeros_like(problem.values[i]) if g is None else g for g in (a, b)]
+            pair = [torch.zeros_like(session.native.values[i]) if g is None else g for g in (a, b)]
             if i not in session.wrong_inputs() and not _same_gradients(pair[:1], pair[1:], 1e4, ROUNDING):
                 text = f"the gradient of input {i} differs between unused outputs and zero gradients for them"
                 session.add("GC101", "output-ignored", text, input=i, output=k)
 
 
-def _twice(session: Session, problem: Problem, cotangent: Cotangent) -> None:
-    leaves, outputs = problem.graph(problem.values)
-    first = quiet(lambda: problem.pull(leaves, outputs, like_contiguous(cotangent), retain=True))
-    if isinstance(first, Exception):
-        return
+def _twice(
+    session: Session,
+    problem: Problem,
+    cotangent: Cotangent,
+    graph: Graph,
+    first: Grads,
+) -> bool:
+    """Whether a second backward through the same graph gives exactly what the first one gave."""
     first = [None if g is None else g.clone() for g in first]
-    second = quiet(lambda: problem.pull(leaves, outputs, like_contiguous(cotangent), retain=True))
+    second = quiet(lambda: problem.pull(graph[0], graph[1], like_contiguous(cotangent), retain=True))
     if isinstance(second, Exception):
         text = f"a second backward through the same graph raises {type(second).__name__}: {short(second)}"
         session.add("GC207", "crash", text, predicts=str(second))
     elif not _same_gradients(first, second, 1e4, ROUNDING):
         text = "a second backward through the same graph gives another gradient"
         session.add("GC207", "unknown", text, severity=Severity.INFO)
+    else:
+        pairs = zip(first, second, strict=True)
+        return all(a is None or b is None or identical(a, b) for a, b in pairs)
+    return False
 
 
 def _interleaved(session: Session, problem: Problem, cotangent: Cotangent) -> None:
     """Another call between forward and backward must not change the gradient."""
     if problem.shared.held:
         return  # the other call changes what the first one's module holds
-    expected = gradients(problem, cotangent)
+    expected = gradients_once(problem, cotangent)
     for other in _calls_between(session, problem):
         leaves, outputs = problem.graph(problem.values)
         between = quiet(lambda other=other: other.graph(other.values))  # type: ignore[misc]

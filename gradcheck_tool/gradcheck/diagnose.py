@@ -12,4 +12,5 @@ if TYPE_CHECKING:
 
 def diagnose(evidence: Evidence) -> Diagnosis:
     """The first diagnosis that explains the evidence; the last one always does."""
-    return next(answer for explain in in_order() if (answer := explain(evidence)) is not None)
+    explanations = in_order(few=evidence.few)
+    return next(answer for explain in explanations if (answer := explain(evidence)) is not None)

@@ -158,12 +158,15 @@ def _record_if_needed(problem: Problem, outputs: Sequence[Tensor]) -> None:
     """Let a graph be recorded in every call where a call without one raises or computes something else."""
 
     def alike() -> bool:
-        again = problem.forward(problem.values)
+        again = problem.base
         return all(a.shape == b.shape and close(a, b) for a, b in zip(again, outputs, strict=True))
 
     if quiet(alike) is not True:
+        vars(problem).pop("base", None)
         problem.shared.recording = True
         problem.shared.recording = quiet(alike) is True
+        if not problem.shared.recording:
+            vars(problem).pop("base", None)
 
 
 def _interpret(session: Session) -> None:
@@ -189,7 +192,8 @@ def _run(session: Session) -> None:
         lowprecision.check_entries(session)
         if not session.spared:
             _use_small(session)
-            lowprecision.check_float32(session)
+            if session.options.variations:
+                lowprecision.check_float32(session)
         if session.coarse:
             session.notes.append("half precision is too coarse for variations and the second derivative")
         elif thorough:
@@ -228,7 +232,7 @@ def _widest(native: Problem) -> Problem:
     if coarsest(native.values) is torch.float64:
         return native
     wide = native.cast(torch.float64)
-    outputs = quiet(lambda: (wide.forward(wide.values), native.forward(native.values)))
+    outputs = quiet(lambda: (wide.base, native.base))
     if (
         isinstance(outputs, Exception)
         or not finite(outputs[0])
@@ -257,11 +261,15 @@ def _oracle(session: Session) -> Problem | None:
     """The best reference: the user's, else the body of forward, else None (finite differences)."""
     if session.options.reference is not None:
         reference = session.problem.with_call(session.options.reference)
-        if same_values(session.problem, reference):
+        if same_values(session.problem, reference, session.cotangent(session.problem)):
             session.oracle = "reference"
             return reference
         session.notes.append("the reference does not compute the same outputs; it was not used")
-    body = None if session.problem.shared.frees else body_of(session.target, session.problem)
+    body = (
+        None
+        if session.problem.shared.frees
+        else body_of(session.target, session.problem, session.cotangent(session.problem))
+    )
     session.oracle = "forward body" if body is not None else "finite differences"
     return body
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from gradcheck_tool.gradcheck.compare import dense, gradients
+from gradcheck_tool.gradcheck.compare import dense, gradients, gradients_once
 from gradcheck_tool.gradcheck.probes import Cotangent, Draws, basis
+from gradcheck_tool.gradcheck.problem import LARGE
 from gradcheck_tool.gradcheck.stencil import coarsest, scales, slope, steps_of, wide
 
 if TYPE_CHECKING:
@@ -64,6 +65,11 @@ class Evidence:
         gap = (self.analytic - self.reference).abs()
         return ((gap > self.tolerance) | ~torch.isfinite(gap)) & self.known
 
+    @property
+    def few(self) -> bool:
+        """Whether some of very many entries are wrong, so few that no change of the whole explains them."""
+        return self.known.numel() > _MANY and int(self.off.any(0).sum()) <= _MOST
+
     def same(self, a: Tensor, b: Tensor, slack: float = 1.0) -> bool:
         """Whether two sets of rows agree on the known entries within the tolerance."""
         gap = (a - b).abs()
@@ -90,7 +96,7 @@ def numeric_jacobian(problem: Problem, columns: Columns) -> dict[int, Measured]:
     Returns per input a list of (1 or 1j: the part of the entry that was moved, matrix with a row an
     output and a column an entry, error bar of each).
     """
-    base = problem.forward(problem.values)
+    base = problem.base
     few = 1 if sum(v.numel() for v in problem.values) > _MANY else 2
     differences = _Differences(problem, base, steps_of(problem, base)[:few])
     return {
@@ -146,15 +152,16 @@ def gather(m: Mismatch, body: Problem | None, draws: Draws, found: Sequence[int]
     `found` are entries already known to be wrong; they are measured in any case.
     """
     problem, index = m.problem, m.index
-    outputs = problem.forward(problem.values)
+    outputs = problem.base
     total = sum(y.numel() for y in outputs)
-    cotangents = [m.cotangent, *(draws.cotangent(outputs) for _ in range(4))]
+    more = 4 if problem.values[index].numel() <= LARGE else 2
+    cotangents = [m.cotangent, *(draws.cotangent(outputs) for _ in range(more))]
     if total <= 64:
         cotangents += [basis(outputs, k) for k in range(total)]
     pull = _pull_function(problem)
     rows = [pull(v) for v in cotangents]
     all_analytic = [torch.stack([row[i].reshape(-1) for row in rows]) for i in range(len(problem.wrt))]
-    none = gradients(problem, cotangents[0])[index] is None
+    none = gradients_once(problem, cotangents[0])[index] is None
     if body is not None:
         pull_reference: Pull | None = _pull_function(body)
         references = [_pull_function(body)(v) for v in cotangents]
@@ -260,7 +267,7 @@ class _Search:
         cls, problem: Problem, cotangent: Cotangent, analytic: Tensor, index: int, draws: Draws
     ) -> _Search:
         values = problem.values
-        base = problem.forward(values)
+        base = problem.base
         (scale,) = scales([values[index]])
         full = scale * draws.magnitudes(values[index]) * draws.signs(values[index])
         grads = [analytic.to(values[index].dtype) if i == index else None for i in range(len(values))]

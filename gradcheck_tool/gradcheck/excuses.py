@@ -89,7 +89,7 @@ def rounding_of(
     (scale,) = scales([problem.values[index]])
     size = float((gradient.abs() * scale).square().sum().sqrt())
     if not gradient.is_complex() and torch.equal(gradient, gradient.float().double()):
-        outputs = zip(cotangent, problem.forward(problem.values), strict=True)
+        outputs = zip(cotangent, problem.base, strict=True)
         size = max(size, sum(float((wide(v) * wide(y)).abs().sum()) for v, y in outputs if v is not None))
     return SMALL * max(abs(gap.numeric), size)
 

@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 
 from gradcheck_tool.findings import Severity
-from gradcheck_tool.gradcheck.compare import gradients
+from gradcheck_tool.gradcheck.compare import remember
 from gradcheck_tool.gradcheck.dress import dressed
 from gradcheck_tool.gradcheck.observed import Observation, observed
 from gradcheck_tool.gradcheck.probes import Cotangent, like_contiguous
-from gradcheck_tool.gradcheck.problem import Problem, copied, identical, is_real_number
+from gradcheck_tool.gradcheck.problem import Grads, Problem, copied, identical, is_real_number
 from gradcheck_tool.gradcheck.session import Session, quiet
 from gradcheck_tool.gradcheck.surrogates import unchecked_write
 from gradcheck_tool.gradcheck.target import function_behind
@@ -112,18 +112,21 @@ def _note_freed(session: Session, position: int) -> None:
     session.add("GC201", "mutates-input", text, severity=Severity.INFO, input=index, argument=position)
 
 
-def draw(session: Session, problem: Problem) -> Cotangent:
-    """A random cotangent of the outputs."""
-    return session.draws.cotangent(problem.forward(problem.values))
+def one_run(problem: Problem, cotangent: Cotangent, seed: int) -> tuple[list[Tensor], Grads]:
+    """Outputs and gradients on a graph of its own, with random states of `seed` before the backward."""
+    leaves, outputs = problem.graph(problem.values)
+    kept = [y.detach().clone() for y in outputs]
+    problem.shared.rng.seed(seed, force=True)
+    return kept, problem.pull(leaves, outputs, like_contiguous(cotangent))
 
 
 def backward_works(session: Session) -> bool:
     """Whether a plain backward runs; if not, says why."""
     problem = session.problem
-    cotangent = draw(session, problem)
+    cotangent = session.cotangent(problem)
     given = problem.with_values([copied(v) for v in problem.values])
     before = World.now()
-    outcome = quiet(lambda: gradients(given, cotangent))
+    outcome = quiet(lambda: one_run(given, cotangent, 0))
     _tell_changes(session, before, [name for name in before.changed() if name != "seed"], "backward")
     changed = [
         i for i, (a, b) in enumerate(zip(problem.values, given.values, strict=True)) if not identical(a, b)
@@ -133,6 +136,8 @@ def backward_works(session: Session) -> bool:
         text = f"backward overwrites input {changed[0]}: nothing else may use that tensor after the forward"
         session.add("GC201", "mutates-input", text, severity=Severity.INFO, input=changed[0])
     if not isinstance(outcome, Exception):
+        session.first = (problem, *outcome)
+        remember(problem, cotangent, outcome[1])
         return True
     text = short(outcome)
     if session.sparse:

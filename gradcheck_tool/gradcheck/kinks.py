@@ -24,7 +24,7 @@ def one_sided(
     Second-order one-sided differences with steps `step` and `2 step`; None if an output is not finite.
     """
     values = problem.values
-    base = [wide(y) for y in problem.forward(values)]
+    base = [wide(y) for y in problem.base]
     sides = []
     for sign in (1, -1):
         ends = []
@@ -88,7 +88,7 @@ def is_continuous(problem: Problem, index: int, draws: Draws) -> bool:
     Where a decomposition of a singular matrix jumps, no gradient is right or wrong.
     """
     values = problem.values
-    base = [wide(y) for y in problem.forward(values)]
+    base = [wide(y) for y in problem.base]
     far, near = (1e-3, 1e-5) if coarsest(values) is torch.float64 else (1e-1, 1e-2)
     direction = draws.direction(values, [index])
     for sign in (1, -1):
@@ -111,7 +111,7 @@ def is_continuous(problem: Problem, index: int, draws: Draws) -> bool:
 
 def _typical(problem: Problem, cotangent: Cotangent) -> float:
     """The size of <cotangent, outputs>: slopes far below it, per scale of the input, are zero."""
-    outputs = problem.forward(problem.values)
+    outputs = problem.base
     return sum(
         float((wide(v) * wide(y)).abs().sum())
         for v, y in zip(cotangent, outputs, strict=True)

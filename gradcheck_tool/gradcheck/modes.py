@@ -81,7 +81,7 @@ def check(session: Session) -> None:
         ValueError: for a mode that does not exist.
     """
     problem = session.problem
-    cotangent = session.draws.cotangent(problem.forward(problem.values))
+    cotangent = session.draws.cotangent(problem.base)
     for name in session.options.modes:
         if name not in MODES:
             raise ValueError(f"unknown mode {name!r}; choose from {', '.join(MODES)}")

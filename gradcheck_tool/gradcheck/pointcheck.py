@@ -16,7 +16,9 @@ from gradcheck_tool.gradcheck.compare import (
     beside,
     confirm,
     dense,
+    difference,
     gradients,
+    gradients_once,
     is_regular,
     non_finite,
 )
@@ -25,7 +27,6 @@ from gradcheck_tool.gradcheck.manifolds import PROJECTIONS, recognised
 from gradcheck_tool.gradcheck.observed import observed
 from gradcheck_tool.gradcheck.pointreport import body_at, report
 from gradcheck_tool.gradcheck.pooled import judge_pooled
-from gradcheck_tool.gradcheck.problem import LARGE, Grads, Problem
 from gradcheck_tool.gradcheck.session import Session, quiet
 from gradcheck_tool.gradcheck.stated import outside
 from gradcheck_tool.gradcheck.stencil import Judgement, coarsest, judge, scales, wide
@@ -34,22 +35,21 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gradcheck_tool.gradcheck.probes import Cotangent
+    from gradcheck_tool.gradcheck.problem import Grads, Problem
 
 
 def cotangents_for(session: Session, problem: Problem) -> list[Cotangent]:
-    """Signed, positive, and signed cotangents of sizes from a thousandth to a thousand, for every output."""
-    outputs = problem.forward(problem.values)
-    signed = session.draws.cotangent(outputs)
-    if sum(v.numel() for v in problem.values) > LARGE:
-        return [signed, session.draws.spread(outputs)]
-    return [signed, session.draws.cotangent(outputs, sign=1), session.draws.spread(outputs)]
+    """Two signed cotangents for every output: one that all checks share, and one whose sizes range from a
+    thousandth to a thousand.
+    """
+    return [session.cotangent(problem), session.draws.spread(problem.base)]
 
 
 def check_given(session: Session) -> None:
     """Check the gradient at the inputs that were given; sets the verdict of every input."""
     problem = session.problem
     cotangents = cotangents_for(session, problem)
-    analytic = [gradients(problem, v) for v in cotangents]
+    analytic = [gradients_once(problem, v) for v in cotangents]
     guard = _guard(session, problem, cotangents, analytic)
     session.usual = max((abs(j.gap.numeric) for j in guard if math.isfinite(j.gap.numeric)), default=0.0)
     mismatches = _mismatches(session, problem, cotangents, analytic, guard)
@@ -65,8 +65,8 @@ def check_given(session: Session) -> None:
 
 def check_variation(session: Session, problem: Problem, label: str, body: Problem | None) -> None:
     """Check the gradient at a derived point; inputs already known to be wrong are left out."""
-    cotangents = cotangents_for(session, problem)[:1]
-    analytic = [gradients(problem, v) for v in cotangents]
+    cotangents = [session.cotangent(problem)]
+    analytic = [gradients_once(problem, v) for v in cotangents]
     held, session.body = session.body, body
     try:
         guard = [] if body is not None else _guard(session, problem, cotangents, analytic)
@@ -104,7 +104,7 @@ def _misfits(session: Session, problem: Problem, cotangent: Cotangent) -> bool:
     """
     if session.target.cls is None:
         return False
-    given = cotangents_for(session, session.problem)[0]
+    given = session.cotangent(session.problem)
     return _raw_fits(session, session.problem, given) and not _raw_fits(session, problem, cotangent)
 
 
@@ -151,13 +151,21 @@ def _probe(
     *,
     trust: bool = True,
 ) -> list[Judgement]:
-    """Verdicts per input; all inputs are moved together first where the body of forward is at hand."""
+    """Verdicts per input; all inputs are moved together first where they agree with the body of forward."""
     count = len(problem.wrt)
-    if session.body is not None and count > 1 and not session.manifolds:
+    if count > 1 and not session.manifolds and _agree_with_body(session, problem, cotangents[0], analytic[0]):
         together = _judged(session, problem, cotangents, analytic, range(count), trust=False)
         if together.verdict == "agree":
             return [together] * count
     return [_judged(session, problem, cotangents, analytic, [i], trust=trust) for i in range(count)]
+
+
+def _agree_with_body(session: Session, problem: Problem, cotangent: Cotangent, analytic: Grads) -> bool:
+    body = body_at(session, problem)
+    if body is None:
+        return False
+    pairs = zip(analytic, gradients_once(body, cotangent), problem.values, strict=True)
+    return not any(bool(difference(a, r, v).any()) for a, r, v in pairs)
 
 
 def _judged(
@@ -185,7 +193,7 @@ def _judged(
     own = len(sides)
     body = body_at(session, problem)
     if body is not None:
-        sides += [(v, list(gradients(body, v))) for v in cotangents[:1]]
+        sides += [(v, list(gradients_once(body, v))) for v in cotangents[:1]]
     results = judge(problem, values, direction, sides)
     if trust and body is not None and any(r.wrong for r in results[own:]):
         session.body, session.oracle = None, "finite differences"
@@ -206,9 +214,12 @@ def _mismatches(
     found: dict[int, Mismatch] = {}
     for v, a in zip(cotangents, analytic, strict=True):
         body = body_at(session, problem)
-        compared = Comparison(problem, v, a, None if body is None else gradients(body, v))
+        compared = Comparison(problem, v, a, None if body is None else gradients_once(body, v))
         for i in range(len(problem.wrt)):
-            if i not in found and i not in done and (proven := _proven(session, compared, i)) is not None:
+            if i in found or i in done:
+                continue
+            shown = i < len(direct) and direct[i].wrong
+            if (proven := _proven(session, compared, i, shown=shown)) is not None:
                 found[i] = proven
     for i, verdict in enumerate(direct):
         if not verdict.wrong or i in found or i in done:
@@ -221,14 +232,17 @@ def _mismatches(
     return list(found.values())
 
 
-def _proven(session: Session, compared: Comparison, i: int) -> Mismatch | None:
-    """A mismatch of input `i` that the oracle shows and finite differences confirm."""
+def _proven(session: Session, compared: Comparison, i: int, *, shown: bool) -> Mismatch | None:
+    """A mismatch of input `i` that the oracle shows and finite differences confirm.
+
+    `shown` tells that they have shown one already, along a direction of their own.
+    """
     bad = _not_finite(session, compared, i)
     if bad is not None:
         return bad
     if compared.reference is None or i in session.manifolds:
         return None
-    proven = confirm(compared, i, session.draws)
+    proven = confirm(compared, i, session.draws, shown=shown)
     return proven if proven is not None and _repeats(session, proven) else None
 
 

@@ -11,6 +11,7 @@ from gradcheck_tool.gradcheck.claims import Claim, claims, claims_of_callers, cl
 from gradcheck_tool.gradcheck.compare import (
     Mismatch,
     dense,
+    difference,
 )
 from gradcheck_tool.gradcheck.diagnose import diagnose
 from gradcheck_tool.gradcheck.diagnoses.diagnosis import Diagnosis
@@ -18,6 +19,7 @@ from gradcheck_tool.gradcheck.evidence import FULL_JACOBIAN, Evidence, gather, l
 from gradcheck_tool.gradcheck.excuses import is_excused, is_within_rounding
 from gradcheck_tool.gradcheck.intended import looks_intended
 from gradcheck_tool.gradcheck.pooled import diagnose_pooled
+from gradcheck_tool.gradcheck.problem import LARGE
 from gradcheck_tool.gradcheck.session import Session, code_of
 from gradcheck_tool.gradcheck.stencil import Gap, wide
 
@@ -33,6 +35,9 @@ _STRUCTURAL = {
 
 _MISPLACED = ("sign", "swapped", "transposed", "permuted")
 
+
+_SOME = 0.01
+"""The largest share of a gradient that is only some of its entries."""
 
 _NO_SIMPLE_MISTAKE = ("unknown", "missing-term")
 
@@ -69,9 +74,19 @@ def _said(session: Session, mismatches: list[Mismatch]) -> str | None:
 
 def _looks(session: Session, mismatches: list[Mismatch], *, natural: bool) -> str | None:
     """What numbers at the given inputs, or the name of the Function, say of a deviation on purpose."""
-    seen = looks_intended(session, mismatches[0].problem, [m.index for m in mismatches]) if natural else None
+    seen = None
+    if natural and not all(map(_is_local, mismatches)):
+        seen = looks_intended(session, mismatches[0].problem, [m.index for m in mismatches])
     said = _fitting(session, mismatches, claims_of_name(session.klass)) if seen is None else None
     return seen if said is None else f"another gradient on purpose: {said}"
+
+
+def _is_local(m: Mismatch) -> bool:
+    """Whether a large gradient is right but for some entries: no deviation on purpose looks like that."""
+    value = m.problem.values[m.index]
+    if m.reference is None or value.numel() <= LARGE:
+        return False
+    return float((difference(m.analytic, m.reference, value) != 0).double().mean()) < _SOME
 
 
 def _is_unexplained(session: Session, m: Mismatch, looks: str) -> bool:
@@ -169,7 +184,8 @@ def _report_one(session: Session, m: Mismatch, label: str, *, natural: bool) -> 
 
 def body_at(session: Session, problem: Problem) -> Problem | None:
     """The Function's own forward at a point, as a problem; None where it cannot be differentiated."""
-    return None if session.body is None else session.body.with_leaves(problem.leaves)
+    body = session.body
+    return body if body is None or body.leaves is problem.leaves else body.with_leaves(problem.leaves)
 
 
 def _word_of_variation(label: str, word: str) -> str:

@@ -46,7 +46,7 @@ class Pool:
 def judge_pooled(problem: Problem, index: int, draws: Draws) -> Pool:
     """Judge the gradient of input `index` from many probes; `wrong` only if two steps agree about it."""
     values = problem.values
-    base = problem.forward(values)
+    base = problem.base
     pairs = [(v, gradients(problem, v)) for v in (draws.cotangent(base) for _ in range(_COTANGENTS))]
     directions = [_aligned(g, problem, index, draws) for _, g in pairs]
     directions += [draws.direction(values, [index]) for _ in range(_DIRECTIONS)]
@@ -64,7 +64,7 @@ def judge_pooled(problem: Problem, index: int, draws: Draws) -> Pool:
 def diagnose_pooled(problem: Problem, index: int, draws: Draws) -> Diagnosis:
     """What many noisy probes say about a gradient proven wrong: absent, off by one factor, or just wrong."""
     name = f"the gradient of input {index}"
-    base = problem.forward(problem.values)
+    base = problem.base
     gradient = gradients(problem, draws.cotangent(base))[index]
     if gradient is None:
         return Diagnosis("none", f"backward returns None for input {index}, on which the output depends")

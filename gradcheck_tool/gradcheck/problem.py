@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,6 +68,20 @@ class Shared:
     """The call needs a graph to be recorded, as it is in training, or computes something else without."""
 
 
+@dataclass
+class Memo:
+    """What has been computed at the inputs of one problem and is shared by all checks of it."""
+
+    cotangent: list[Tensor | None] | None = None
+    """The signed cotangent that checks use which need only one."""
+    gradients: dict[int, tuple[list[Tensor | None], Grads]] = field(default_factory=dict)
+    """By the identity of the cotangent, beside that cotangent."""
+    graph: tuple[list[Tensor], list[Tensor]] | None = None
+    """Leaves and outputs of a graph through which no backward has gone yet."""
+    accepted: bool | None = None
+    """Whether forward takes these inputs and gives finite outputs; None where that was not asked."""
+
+
 def is_real_number(leaf: Any) -> bool:
     """Whether `leaf` is a tensor of floating-point or complex numbers."""
     return isinstance(leaf, Tensor) and (leaf.is_floating_point() or leaf.is_complex())
@@ -87,6 +102,29 @@ class Problem:
     def values(self) -> list[Tensor]:
         """The inputs that are differentiated, detached."""
         return [self.leaves[i].detach() for i in self.wrt]
+
+    @cached_property
+    def base(self) -> list[Tensor]:
+        """The differentiable outputs at the inputs themselves, computed once."""
+        return [y.clone() for y in self.forward(self.values)]
+
+    @cached_property
+    def memo(self) -> Memo:
+        """What else has been computed at the inputs themselves."""
+        return Memo()
+
+    def begin(self) -> bool:
+        """Run the forward with a graph that is kept for the first backward, and remember the outputs; whether
+        these can be differentiated and are finite.
+        """
+        graph = self.graph(self.values)
+        outputs = [y.detach().clone() for y in graph[1]]
+        vars(self)["base"] = outputs
+        if not self.shared.held:  # the next call changes what a module holds, and with it the graph
+            self.memo.graph = graph
+        return all(y.requires_grad for y in graph[1]) and all(
+            bool(torch.isfinite(y.abs() if y.is_complex() else y).all()) for y in outputs
+        )
 
     def with_leaves(self, leaves: Sequence[Any]) -> Problem:
         """The same call with other arguments of the same structure."""
@@ -118,7 +156,8 @@ class Problem:
         self.shared.count.forwards += 1
         self.shared.rng.seed()
         try:
-            return flatten(self.call(*args, **kwargs))[0]
+            outputs = self.call(*args, **kwargs)
+            return [outputs] if isinstance(outputs, Tensor) else flatten(outputs)[0]
         finally:
             self._put_back()
 

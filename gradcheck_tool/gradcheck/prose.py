@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import re
 import sys
@@ -41,6 +42,7 @@ def docstrings(klass: Any) -> Iterator[str]:
             yield text
 
 
+@functools.lru_cache(maxsize=256)
 def comments(klass: Any) -> list[str]:
     """The comments in the source of `klass`, each with its sign; those on rows of their own that follow each
     other are one.
@@ -74,24 +76,29 @@ def callers(klass: Any) -> Iterator[tuple[str, str]]:
     """Names and docstrings of the functions and classes of its module that call `klass.apply`."""
     module = sys.modules.get(klass.__module__)
     try:
-        tree = ast.parse(inspect.getsource(module)) if module is not None else ast.Module([], [])
+        applied = _applied(inspect.getsource(module)) if module is not None else {}
     except (OSError, TypeError, SyntaxError):
         return
-    for node in tree.body:
-        if not isinstance(node, (ast.FunctionDef, ast.ClassDef)) or not _calls(node, klass.__name__):
+    for definition, names in applied.items():
+        if definition == klass.__name__ or klass.__name__ not in names:
             continue
-        owner: Any = getattr(module, node.name, None)
+        owner: Any = getattr(module, definition, None)
         for item in owner.__mro__ if isinstance(owner, type) else (owner,):
             if text := getattr(item, "__doc__", None):
                 yield item.__qualname__, text
 
 
-def _calls(definition: ast.AST, name: str) -> bool:
-    """Whether `name.apply` stands in a definition other than that of `name`."""
-    return getattr(definition, "name", name) != name and any(
-        isinstance(node, ast.Attribute)
-        and node.attr == "apply"
-        and isinstance(node.value, ast.Name)
-        and node.value.id == name
-        for node in ast.walk(definition)
-    )
+@functools.lru_cache(maxsize=64)
+def _applied(source: str) -> dict[str, set[str]]:
+    """By the names of top-level definitions in `source`, the names of which `apply` stands in them."""
+    return {
+        node.name: {
+            inside.value.id
+            for inside in ast.walk(node)
+            if isinstance(inside, ast.Attribute)
+            and inside.attr == "apply"
+            and isinstance(inside.value, ast.Name)
+        }
+        for node in ast.parse(source).body
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef))
+    }

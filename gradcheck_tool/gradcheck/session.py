@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from gradcheck_tool.gradcheck.manifolds import Projection
-    from gradcheck_tool.gradcheck.probes import Draws
-    from gradcheck_tool.gradcheck.problem import Problem
+    from gradcheck_tool.gradcheck.probes import Cotangent, Draws
+    from gradcheck_tool.gradcheck.problem import Grads, Problem
     from gradcheck_tool.gradcheck.stencil import Gap
     from gradcheck_tool.gradcheck.target import Target
 
@@ -98,6 +98,8 @@ class Session:
     """Whether Triton's interpreter ran kernels of the Function."""
     iterative: bool = False
     """Whether forward was seen to iterate until a tolerance."""
+    first: tuple[Problem, list[Tensor], Grads] | None = None
+    """The problem, outputs and gradients of the first backward, for the shared cotangent."""
     sparse: bool = False
     """Whether an output that can be differentiated is sparse, and therefore left out."""
     steady: bool = True
@@ -146,6 +148,13 @@ class Session:
                 source="gradcheck",
             )
         )
+
+    def cotangent(self, problem: Problem) -> Cotangent:
+        """A signed cotangent of the outputs of `problem`: the same one for all checks that ask."""
+        memo = problem.memo
+        if memo.cotangent is None:
+            memo.cotangent = self.draws.cotangent(problem.base)
+        return memo.cotangent
 
     def conclude(self, indices: Iterable[int], word: str) -> None:
         """Give the inputs `indices` the verdict `word`."""

@@ -46,6 +46,8 @@ def real_dtype(dtype: torch.dtype) -> torch.dtype:
 
 def wide(value: Tensor) -> Tensor:
     """`value` in double precision (complex128 for complex numbers)."""
+    if value.dtype is torch.float64 or value.dtype is torch.complex128:
+        return value.detach()
     return value.detach().to(torch.complex128 if value.is_complex() else torch.float64)
 
 
@@ -132,22 +134,23 @@ def scales(values: Values) -> list[Tensor]:
     Probabilities, variances and other positive inputs then stay in their domain; elsewhere the step is
     the root mean square of the tensor.
     """
-    out = []
-    for value in values:
-        size = wide(value).abs()
-        rms = float(size.square().mean().sqrt()) if size.numel() else 1.0
-        if not math.isfinite(rms) or rms == 0.0:
-            out.append(torch.ones_like(size))
-        elif (
-            not value.is_complex()
-            and bool(((value > 0).all() | (value < 0).all()).item())
-            and value.numel() > 1
-        ):
+    return [_scale(value) for value in values]
+
+
+def _scale(value: Tensor) -> Tensor:
+    size = wide(value).abs()
+    if not value.numel():
+        return torch.ones_like(size)
+    rms = float(torch.linalg.vector_norm(size)) / math.sqrt(value.numel())
+    if not math.isfinite(rms) or rms == 0.0:
+        return torch.ones_like(size)
+    if not value.is_complex() and value.numel() > 1:
+        low, high = (float(end) for end in torch.aminmax(value))
+        if low > 0 or high < 0:
             # A badly scaled tensor keeps to its domain; elsewhere tiny entries move far enough to be seen.
-            out.append(size / 2 if float(size.min()) < 1e-5 * rms else (size / 2).clamp(min=rms * 1e-3))
-        else:
-            out.append(torch.full_like(size, rms))
-    return out
+            half = size / 2
+            return half if min(abs(low), abs(high)) < 1e-5 * rms else half.clamp(min=rms * 1e-3)
+    return torch.full_like(size, rms)
 
 
 def slope(
@@ -158,41 +161,41 @@ def slope(
     `base` are the outputs at `values` where the caller has them. None if an output is not finite or the
     forward raises.
     """
-    middle = list(base) if base is not None else problem.forward(values)
+    middle = list(base) if base is not None else problem.base
     wides = [wide(v) for v in values]
-    zero = [wide(y) for y in middle]
+    moving = [i for i, u in enumerate(direction) if bool(u.any())]
     dx = [torch.zeros_like(w) for w in wides]
-    dy, six = [torch.zeros_like(y) for y in zero], [torch.zeros_like(y) for y in zero]
+    zero = [wide(y) for y in middle]
+    dy, rough = [torch.zeros_like(y) for y in zero], [torch.zeros_like(y) for y in zero]
     eight = [_BINOMIAL[0] * y for y in zero]
     peak = [y.abs() for y in zero]
     for j in range(1, 5):
         ends = []
         for sign in (1, -1):
-            moved = [
-                (w + (sign * j * step) * u).to(v.dtype)
-                for w, u, v in zip(wides, direction, values, strict=True)
-            ]
+            moved = list(values)
+            for i in moving:
+                moved[i] = torch.add(wides[i], direction[i], alpha=sign * j * step).to(values[i].dtype)
             try:
                 ends.append((moved, [wide(y) for y in problem.forward(moved)]))
             except Exception:  # noqa: BLE001  (user code may refuse a point outside its domain)
                 return None
         (xp, yp), (xm, ym) = ends
-        for i in range(len(dx)):
-            dx[i] += (_EIGHTH[j - 1] / step) * (wide(xp[i]) - wide(xm[i]))
+        weight, sixth = _EIGHTH[j - 1] / step, _SIXTH[j - 1] / step
+        for i in moving:
+            dx[i].add_(wide(xp[i]) - wide(xm[i]), alpha=weight)
         for k in range(len(dy)):
             if yp[k].shape != zero[k].shape or ym[k].shape != zero[k].shape:
                 return None
-            odd = (yp[k] - ym[k]) / step
-            dy[k] += _EIGHTH[j - 1] * odd
-            six[k] += _SIXTH[j - 1] * odd
-            eight[k] += _BINOMIAL[j] * (yp[k] + ym[k])
+            odd = yp[k] - ym[k]
+            dy[k].add_(odd, alpha=weight)
+            rough[k].add_(odd, alpha=weight - sixth)
+            eight[k].add_(yp[k] + ym[k], alpha=_BINOMIAL[j])
             if j == 4:
                 peak[k] = torch.maximum(peak[k], torch.maximum(yp[k].abs(), ym[k].abs()))
     if not all(bool(torch.isfinite(d).all()) for d in dy):
         return None
     floor = [p * (torch.finfo(real_dtype(y.dtype)).eps / 3) for p, y in zip(peak, middle, strict=True)]
     noise = [_noise(e, f) for e, f in zip(eight, floor, strict=True)]
-    rough = [a - b for a, b in zip(dy, six, strict=True)]
     return Slope(dx, dy, rough, [s for s, _ in noise], [k for _, k in noise], eight, step)
 
 
@@ -258,7 +261,7 @@ def judge(
     A pair is (cotangents, gradients). Wrong only if the disagreement exceeds the error bar at two steps
     or more, keeps its size as the step shrinks and no smaller step contradicts it.
     """
-    base = list(base) if base is not None else problem.forward(values)
+    base = list(base) if base is not None else problem.base
     history: list[list[Gap]] = [[] for _ in pairs]
     first = None
     for step in _steps(problem, base):
@@ -278,11 +281,14 @@ def judge(
 def _sure(gaps: list[Gap], shrink: float) -> float:
     """A disagreement has to exceed two error bars; that of a smaller step is the larger one for its noise.
 
-    Steps at which even the right answer lies outside of the bar are of no use.
+    Steps at which even the right answer lies outside of the bar are of no use, nor is a bar that is wider
+    than the derivative.
     """
-    errors = sorted(g.error for g in gaps if g.explained)
-    if len(errors) > 1:
-        return errors[1]
+    usable = sorted((g for g in gaps if g.explained), key=lambda g: g.error)
+    errors = [g.error for g in usable]
+    if len(usable) > 1:
+        second = usable[1]
+        return second.error if second.error <= max(abs(second.analytic), abs(second.numeric)) else math.inf
     return errors[0] * shrink if len(errors) == len(gaps) == 1 else math.inf
 
 

@@ -62,7 +62,7 @@ def right_along_tangents(problem: Problem, draws: Draws, wrong: Sequence[int]) -
 
 def _rowwise(problem: Problem) -> Problem | None:
     """The problem with as many rows in every input, where all tensors are rows of a few real numbers."""
-    outputs, values = problem.forward(problem.values), problem.values
+    outputs, values = problem.base, problem.values
     tensors = (*outputs, *values)
     if len(outputs) != 1 or coarsest(values) is not torch.float64:
         return None
@@ -132,7 +132,7 @@ def _like(value: Tensor, amount: float, draws: Draws) -> Tensor:
 def _at(problem: Problem) -> _Rows | None:
     """Both Jacobians at one point; every row is its own function, so all rows are moved at once."""
     values = problem.values
-    base = problem.forward(values)
+    base = problem.base
     step = ladder(values, base)[0]
     width = base[0].shape[-1]
     numeric = []

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from gradcheck_tool.gradcheck.arguments import argument_variations, renumbered
+from gradcheck_tool.gradcheck.compare import gradients_once
 from gradcheck_tool.gradcheck.indices import another_mask, is_permutation
 from gradcheck_tool.gradcheck.limits import OutOfTimeError, patiently
 from gradcheck_tool.gradcheck.manifolds import MATRICES, recognised
@@ -44,14 +45,19 @@ def check(session: Session) -> None:
             return
         if variation.otherwise is not None and not _accepted(varied):
             varied = variation.otherwise
-        if not _accepted(varied) or (label.startswith("argument") and not _has_gradient(varied)):
+        if not _accepted(varied) or (label.startswith("argument") and not _has_gradient(session, varied)):
             session.skipped += 1
             continue
         body = None
         if session.body is not None:
             body = varied.with_call(session.body.call)
-            body = body if session.options.reference is None or same_values(varied, body) else None
-        if label.startswith("huge") and (_has_gradient(varied) or (body and not _has_gradient(body))):
+            if session.options.reference is not None and not same_values(
+                varied, body, session.cotangent(varied)
+            ):
+                body = None
+        if label.startswith("huge") and (
+            _has_gradient(session, varied) or (body and not _has_gradient(session, body))
+        ):
             continue
         outcome = quiet(lambda v=varied, t=label, b=body: check_variation(session, v, t, b))  # type: ignore[misc]
         if isinstance(outcome, Exception):
@@ -61,18 +67,17 @@ def check(session: Session) -> None:
 
 
 def _accepted(problem: Problem) -> bool:
-    outcome = patiently(lambda: problem.graph(problem.values)[1])
-    problem.shared.stuck = problem.shared.stuck or isinstance(outcome, OutOfTimeError)
-    if isinstance(outcome, Exception):
-        return False
-    return all(y.requires_grad for y in outcome) and finite([y.detach() for y in outcome])
+    memo = problem.memo
+    if memo.accepted is None:
+        outcome = patiently(problem.begin)
+        problem.shared.stuck = problem.shared.stuck or isinstance(outcome, OutOfTimeError)
+        memo.accepted = outcome is True
+    return memo.accepted
 
 
-def _has_gradient(problem: Problem) -> bool:
+def _has_gradient(session: Session, problem: Problem) -> bool:
     """Whether the gradient is finite: a changed number may be none that the Function is made for."""
-    outcome = quiet(
-        lambda: problem.vjp(problem.values, [torch.ones_like(y) for y in problem.graph(problem.values)[1]])
-    )
+    outcome = quiet(lambda: gradients_once(problem, session.cotangent(problem)))
     return isinstance(outcome, Exception) or finite([g for g in outcome if g is not None])
 
 

@@ -67,13 +67,16 @@ def diagnosis(stage: Stage, *, after: str = "") -> Callable[[Explain], Explain]:
 
 
 @cache
-def in_order() -> tuple[Explain, ...]:
-    """The functions of all modules of this folder, the most specific first."""
+def in_order(*, few: bool = False) -> tuple[Explain, ...]:
+    """The functions of all modules of this folder, the most specific first.
+
+    Where `few` of very many entries are wrong, those are left out that explain a change of the whole.
+    """
     folder = Path(__file__).parent
     for module in iter_modules([str(folder)]):
         import_module(f"{__package__}.{module.name}")
     order: list[Explain] = []
-    for stage in Stage:
+    for stage in (s for s in Stage if not (few and s is Stage.WHOLE)):
         names = {name: each.after for name, each in sorted(_REGISTERED.items()) if each.stage is stage}
         graph = {name: [after] if after else [] for name, after in names.items()}
         order += [_REGISTERED[name].explain for name in TopologicalSorter(graph).static_order()]
