@@ -1,27 +1,32 @@
 """This engine against `torch.autograd.gradcheck`: caught, wrongly failed, time, evaluations.
 
-usage: compare_torch.py [--wrong FILE --right FILE] [--limit SECONDS] [--only functions|large]
+usage: compare_torch.py [--wrong FILE --right FILE] [--limit SECONDS] [--only functions|large|cost]
 
 Times are CPU seconds. Without files the Functions of this project's tests are used. A file holds a list
 ZOO of entries with `cls` and `args()`, and `kind == "cost"` for wasteful but right ones. Every call runs in
-a child process.
+a child process, but for `cost`: its table compares modes and checks in one process with one thread.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
+import math
 import multiprocessing
 import sys
 import time
 import warnings
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.autograd import Function, gradcheck
 
 from gradcheck_tool.gradcheck import check_function
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 METHODS = ("this engine", "fast mode", "slow mode")
 
@@ -91,6 +96,55 @@ def functions(wrong: list[tuple[Any, Any]], right: list[tuple[Any, Any]], limit:
         )
 
 
+FIRST: dict[str, Any] = {
+    "variations": False,
+    "contracts": False,
+    "second_order": False,
+    "forward_mode": False,
+    "vmap": False,
+}
+"""Options under which only the first derivative at the given inputs is checked."""
+
+MOST = 10_000_000
+"""Entries of a Jacobian from which on slow mode is left out."""
+
+
+def cheapest(call: Callable[[], object], times: int = 3) -> float:
+    """The least CPU time in milliseconds of several calls; what a call raises is an answer, too."""
+    spent = []
+    for _ in range(times):
+        start = time.process_time()
+        with suppress(Exception):
+            call()
+        spent.append(time.process_time() - start)
+    return 1e3 * min(spent)
+
+
+def cost(entries: list[tuple[Any, Any, bool]]) -> None:
+    """Print what PyTorch's two modes and the checks of this engine cost, Function by Function and in all."""
+    torch.set_num_threads(1)
+    columns = ("slow mode", "fast mode", "first derivative", "all checks")
+    print(f"{'milliseconds of CPU':28}" + "".join(f"{name:>18}" for name in columns))
+    sums = {True: [0.0] * 4, False: [0.0] * 4}
+    for func, args, right in entries:
+        call = func.apply if isinstance(func, type) else func
+        check_function(func, args())  # what is done once in a process is done now
+        entries_in = sum(x.numel() for x in args() if isinstance(x, torch.Tensor) and x.requires_grad)
+        row = [
+            math.nan if entries_in**2 > MOST else cheapest(lambda c=call, a=args: gradcheck(c, a())),  # type: ignore[misc]
+            cheapest(lambda c=call, a=args: gradcheck(c, a(), fast_mode=True)),  # type: ignore[misc]
+            cheapest(lambda f=func, a=args: check_function(f, a(), **FIRST)),  # type: ignore[misc]
+            cheapest(lambda f=func, a=args: check_function(f, a())),  # type: ignore[misc]
+        ]
+        sums[right] = [a + (0.0 if math.isnan(b) else b) for a, b in zip(sums[right], row, strict=True)]
+        name = f"{'right' if right else 'wrong'} {func.__name__}"
+        print(f"{name:28.28}" + "".join(f"{x:18.1f}" for x in row), flush=True)
+    both = [a + b for a, b in zip(*sums.values(), strict=True)]
+    for name, total in (("right ones", sums[True]), ("wrong ones", sums[False]), ("all", both)):
+        print(f"{name:28}" + "".join(f"{x:18.1f}" for x in total))
+        print(f"{'  times fast mode':28}" + "".join(f"{x / (total[1] or math.nan):18.2f}" for x in total))
+
+
 class PlantedProduct(Function):
     """A matrix product whose first gradient is off by a thousandth in one entry."""
 
@@ -149,7 +203,12 @@ def large() -> None:
     """Print what is found in 1024 x 1024 inputs, and the time for 64 x 64 ones."""
     size = 1024
     generator = torch.Generator().manual_seed(0)
-    for klass, dtype in ((PlantedProduct, torch.float32), (PlantedBlock, torch.bfloat16)):
+    planted = (
+        (PlantedProduct, torch.float64),
+        (PlantedProduct, torch.float32),
+        (PlantedBlock, torch.bfloat16),
+    )
+    for klass, dtype in planted:
         a, b = (torch.randn(size, size, generator=generator).to(dtype).requires_grad_() for _ in range(2))
         start = time.process_time()
         report = check_function(klass, (a, b))
@@ -179,7 +238,7 @@ def main() -> None:
     parser.add_argument("--wrong", type=Path)
     parser.add_argument("--right", type=Path)
     parser.add_argument("--limit", type=float, default=120.0)
-    parser.add_argument("--only", choices=("functions", "large"))
+    parser.add_argument("--only", choices=("functions", "large", "cost"))
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     if options.wrong and options.right:
@@ -189,10 +248,12 @@ def main() -> None:
         right += [(c, a) for c, a, _ in load(options.right.resolve())]
     else:
         wrong, right = own()
-    if options.only != "large":
+    if options.only in (None, "functions"):
         functions(wrong, right, options.limit)
-    if options.only != "functions":
+    if options.only in (None, "large"):
         large()
+    if options.only in (None, "cost"):
+        cost([(f, a, False) for f, a in wrong] + [(f, a, True) for f, a in right])
 
 
 if __name__ == "__main__":

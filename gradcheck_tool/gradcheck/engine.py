@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -21,7 +22,9 @@ from gradcheck_tool.gradcheck import (
 from gradcheck_tool.gradcheck.dress import dresses, undressed
 from gradcheck_tool.gradcheck.firstcall import backward_works, first_call
 from gradcheck_tool.gradcheck.held import held_by_others, put_back
+from gradcheck_tool.gradcheck.isolated import check_isolated
 from gradcheck_tool.gradcheck.manifolds import PROJECTIONS
+from gradcheck_tool.gradcheck.names import argument_names
 from gradcheck_tool.gradcheck.oracle import body_of, close, same_values
 from gradcheck_tool.gradcheck.pointcheck import check_given
 from gradcheck_tool.gradcheck.probes import Draws
@@ -59,14 +62,18 @@ def check_function(func: Any, inputs: Any, kwargs: Mapping[str, Any] | None = No
             (any of "saved_hooks", "checkpoint", "autocast", "compile", "stream"), `surrogates` (qualified
             name -> reason), `manifold` (input number -> name or projection), `plots` (folder for PNG heat
             maps), `risky` (give native code other sizes, numbers and strides, too, at which it may end the
-            process), `builtin` (check PyTorch's own operators as thoroughly as custom Functions: without
-            it, a callable made of them alone is checked at the given inputs only).
+            process), `isolate` (check in a forked process, with the risky calls: a Function that ends it is
+            reported. Not the default, for a fork has no CUDA context, and neither debuggers nor coverage see
+            what runs in it; by default, native code is called with nothing that may not fit), `builtin`
+            (check PyTorch's own operators as thoroughly as custom Functions: without it, a callable made of
+            them alone is checked at the given inputs only).
 
     Returns:
         A report; `report.ok` is false where a finding is an error.
 
     Raises:
         TypeError: for an option that does not exist.
+        RuntimeError: for `isolate` where processes cannot be forked, or once CUDA is in use.
     """
     if isinstance(inputs, Sample):
         args, kwargs = inputs.args, {**inputs.kwargs, **(kwargs or {})}
@@ -75,8 +82,15 @@ def check_function(func: Any, inputs: Any, kwargs: Mapping[str, Any] | None = No
             inputs if isinstance(inputs, tuple) else tuple(inputs) if isinstance(inputs, list) else (inputs,)
         )
     chosen = Options(**options)
-    with preserved(), _threads(args):
-        return _check(Target.of(func), args, dict(kwargs or {}), chosen)
+    target, named = Target.of(func), dict(kwargs or {})
+
+    def check(chosen: Options) -> Report:
+        with preserved(), _threads(args):
+            return _check(target, args, named, chosen)
+
+    if chosen.isolate:
+        return check_isolated(target, lambda risky: check(replace(chosen, risky=risky)))
+    return check(chosen)
 
 
 @contextmanager
@@ -111,6 +125,7 @@ def _check(target: Target, args: tuple[Any, ...], kwargs: dict[str, Any], option
         wrt = tuple(i for i, x in enumerate(leaves) if is_real_number(x) and x.layout == torch.strided)
     problem = Problem(target.call, tuple(leaves), build, wrt, (), shared)
     session = Session(target, options, problem, problem, Draws(options.seed), target.cls)
+    session.names = argument_names(target, args, kwargs)
     interpreted.prepare()
     before = interpreted.launches()
     with put_back(held):
@@ -276,7 +291,8 @@ def _oracle(session: Session) -> Problem | None:
 
 def _report(session: Session) -> Report:
     inputs: Sequence[InputVerdict] = [
-        InputVerdict(i, v.word, session.oracle, v.factor, v.entry) for i, v in enumerate(session.verdicts)
+        InputVerdict(i, v.word, session.oracle, v.factor, v.entry, session.name_of(i))
+        for i, v in enumerate(session.verdicts)
     ]
     for v in inputs:
         if v.verdict == "inconclusive":
@@ -298,6 +314,6 @@ def _report(session: Session) -> Report:
         oracle=session.oracle,
         skipped=session.skipped,
         tried=session.tried,
-        notes=tuple(dict.fromkeys(session.notes)),
+        notes=tuple(dict.fromkeys(map(session.named, session.notes))),
         heat=heat,
     )

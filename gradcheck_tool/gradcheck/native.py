@@ -45,10 +45,12 @@ def _named(function: FunctionType) -> Iterator[tuple[str, Any]]:
     space, names = function.__globals__, function.__code__.co_names
     for name in names:
         if name not in space:
+            if name in _CARELESS:  # imported by the function itself, or the address of an array's memory
+                yield name, sys.modules.get(name)
             continue
         thing = space[name]
         yield name, thing
-        if isinstance(thing, ModuleType):
+        if isinstance(thing, ModuleType) and _top(thing) not in _CAREFUL:
             yield from ((f"{name}.{n}", vars(thing)[n]) for n in names if n in vars(thing))
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         with suppress(ValueError):  # a name that is assigned later has an empty cell
@@ -57,6 +59,8 @@ def _named(function: FunctionType) -> Iterator[tuple[str, Any]]:
 
 def _is_native(thing: Any) -> bool:
     if isinstance(thing, ModuleType):
+        if _top(thing) in _CARELESS:
+            return True
         origin = str(getattr(thing, "__file__", None) or "")
         return origin.endswith((".so", ".pyd", ".dylib")) and _top(thing) not in _CAREFUL
     if isinstance(thing, BuiltinFunctionType):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,8 @@ class InputVerdict:
     `inconclusive`, `surrogate` or `not checked`.
 
     `factor` is the smallest relative error of the whole gradient, `entry` the smallest relative error of
-    one typical entry, that would have been noticed; None where nothing was measured.
+    one typical entry, that would have been noticed; None where nothing was measured. `name` is that of the
+    argument, where the signature of the call tells it.
     """
 
     index: int
@@ -30,6 +32,12 @@ class InputVerdict:
     oracle: str
     factor: float | None = None
     entry: float | None = None
+    name: str | None = None
+
+    @property
+    def label(self) -> str:
+        """The input by the name of its argument, or by its number."""
+        return f"input {self.index}" if self.name is None else f"input `{self.name}`"
 
     @property
     def sensitivity(self) -> str:
@@ -94,21 +102,30 @@ class Report:
         lines = [f"{self.function}: {self.word} (oracle: {self.oracle})"]
         for verdict in self.inputs:
             tail = f", {verdict.sensitivity}" if verdict.sensitivity and verdict.verdict == "ok" else ""
-            lines.append(f"  input {verdict.index}: {verdict.verdict}{tail}")
+            lines.append(f"  {verdict.label}: {verdict.verdict}{tail}")
         for finding in self.findings:
             place = f"{finding.location.filename}:{finding.location.start.row}"
             lines += [
                 f"  {place} {finding.code} {finding.severity.value}: {finding.message}",
+                *_suspect(finding),
                 *_table(finding),
             ]
         for index, heat in self.heat.items():
-            lines += [f"  where input {index} is wrong (darker is worse):", *_indented(heatmap.text(heat))]
+            label = self.inputs[index].label
+            lines += [f"  where {label} is wrong (darker is worse):", *_indented(heatmap.text(heat))]
         count = self.evaluations
         lines.append(
             f"  {count.forwards} forward and {count.backwards} backward calls; {self.tried} variations tried,"
             f" {self.skipped} refused by the forward"
         )
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
+
+
+def _suspect(finding: Finding) -> list[str]:
+    """The row of source on which the gradient is computed, where it is known."""
+    row = (finding.evidence or {}).get("row")
+    text = linecache.getline(finding.location.filename, row).strip() if row is not None else ""
+    return [f"      {row}: {text}"] if text else []
 
 
 def _table(finding: Finding) -> list[str]:
@@ -120,7 +137,8 @@ def _table(finding: Finding) -> list[str]:
     ratio = "" if evidence.get("ratio") is None else f", ratio {evidence['ratio']:.6g}"
     numbers = f"analytic {evidence['analytic']:.9g}, numeric {evidence['numeric']:.9g}"
     error = evidence.get("numeric_error") or 0.0
-    return [f"      input {evidence.get('input')}{place}: {numbers} +- {error:.1e}{ratio}"]
+    name = f"`{evidence['name']}`" if "name" in evidence else evidence.get("input")
+    return [f"      input {name}{place}: {numbers} +- {error:.1e}{ratio}"]
 
 
 def _indented(block: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,16 +11,20 @@ import torch
 from torch import Tensor
 
 from gradcheck_tool.codes import CODES
-from gradcheck_tool.findings import Finding, Severity
+from gradcheck_tool.findings import Finding, Location, Position, Severity, TraceStep
+from gradcheck_tool.gradcheck.names import named
 from gradcheck_tool.gradcheck.native import native_code
 from gradcheck_tool.gradcheck.problem import raised_by_engine
 from gradcheck_tool.gradcheck.stencil import coarsest
 from gradcheck_tool.gradcheck.surrogates import declared
+from gradcheck_tool.gradcheck.suspect import row_of_gradient
+from gradcheck_tool.gradcheck.target import backward_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from gradcheck_tool.gradcheck.manifolds import Projection
+    from gradcheck_tool.gradcheck.names import Names
     from gradcheck_tool.gradcheck.probes import Cotangent, Draws
     from gradcheck_tool.gradcheck.problem import Grads, Problem
     from gradcheck_tool.gradcheck.stencil import Gap
@@ -63,6 +68,8 @@ class Options:
     plots: str | None = None
     risky: bool = False
     """Give native code other sizes, numbers and strides, too: it may end the process."""
+    isolate: bool = False
+    """Check in a forked process, with the risky calls."""
     builtin: bool = False
     """Check PyTorch's own operators as thoroughly as custom Functions."""
 
@@ -98,6 +105,8 @@ class Session:
     """Whether Triton's interpreter ran kernels of the Function."""
     iterative: bool = False
     """Whether forward was seen to iterate until a tolerance."""
+    names: Names = ()
+    """The names of the arguments, in order."""
     first: tuple[Problem, list[Tensor], Grads] | None = None
     """The problem, outputs and gradients of the first backward, for the shared cotangent."""
     sparse: bool = False
@@ -123,6 +132,7 @@ class Session:
         """Report a finding once: the same code, diagnosis and input are not repeated."""
         entry = CODES[code]
         evidence = {"diagnosis": word, **evidence}
+        self._name(evidence)
         for known in self.findings:
             old = known.evidence or {}
             if (
@@ -137,9 +147,10 @@ class Session:
                 code=code,
                 name=entry.name,
                 severity=severity or entry.severity,
-                message=message,
+                message=self.named(message),
                 location=self.target.location,
                 predicts=predicts,
+                trace=self._story(evidence),
                 url=entry.url,
                 function=self.target.name,
                 device=str(tensors[0].device) if tensors else None,
@@ -148,6 +159,40 @@ class Session:
                 source="gradcheck",
             )
         )
+
+    def named(self, text: str) -> str:
+        """`text` with the names of arguments in the place of their numbers."""
+        return named(text, self.names, self.problem.wrt)
+
+    def name_of(self, index: int) -> str | None:
+        """The name of the argument that is input number `index`."""
+        position = self.problem.wrt[index]
+        return self.names[position] if position < len(self.names) else None
+
+    def _name(self, evidence: dict[str, Any]) -> None:
+        """Add the name of the argument, and the row on which its gradient is computed."""
+        if "variation" in evidence:
+            evidence["variation"] = self.named(evidence["variation"])
+        index = evidence.get("input")
+        if index is None or index >= len(self.problem.wrt):
+            return
+        name = self.name_of(index)
+        if name is not None:
+            evidence["name"] = name
+        if self.target.cls is not None and name is not None and name.isidentifier():
+            row = row_of_gradient(backward_of(self.target.cls), self.problem.wrt[index])
+            if row is not None:
+                evidence["row"] = row
+
+    def _story(self, evidence: dict[str, Any]) -> tuple[TraceStep, ...]:
+        """The row on which the gradient is computed, where it is known."""
+        if "row" not in evidence:
+            return ()
+        row, filename = evidence["row"], self.target.location.filename
+        text = linecache.getline(filename, row).rstrip()
+        first = Position(row, len(text) - len(text.lstrip()) + 1)
+        place = Location(filename, first, Position(row, len(text) + 1))
+        return (TraceStep(place, f"the gradient of `{evidence['name']}` is computed here"),)
 
     def cotangent(self, problem: Problem) -> Cotangent:
         """A signed cotangent of the outputs of `problem`: the same one for all checks that ask."""
@@ -211,7 +256,7 @@ class Session:
         if found is not None:
             self.notes.append(
                 f"{found} is native code: other sizes, numbers and strides, at which it may end the process, "
-                "are left to gradlint gradcheck and to risky=True"
+                "are left to gradlint gradcheck and to isolate=True"
             )
         return found is not None
 

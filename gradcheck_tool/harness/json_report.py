@@ -40,7 +40,13 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
         "source": outcome.source,
         "codes": list(dict.fromkeys(finding.code for finding in outcome.findings)),
         "inputs": [
-            {"index": v.index, "verdict": v.verdict, "oracle": v.oracle, "sensitivity": v.sensitivity}
+            {
+                "index": v.index,
+                "name": v.name,
+                "verdict": v.verdict,
+                "oracle": v.oracle,
+                "sensitivity": v.sensitivity,
+            }
             for case in outcome.cases
             for v in case.inputs
         ],

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.codes import CODES
-from gradcheck_tool.findings import Finding, Location, Position, Severity
+from gradcheck_tool.findings import Finding, Location, Position, Severity, TraceStep
 from gradcheck_tool.report.json import to_dict
 
 if TYPE_CHECKING:
@@ -24,6 +24,12 @@ class InputResult:
     verdict: str
     oracle: str
     sensitivity: str = ""
+    name: str | None = None
+
+    @property
+    def label(self) -> str:
+        """The name of the argument, or the number of the input."""
+        return str(self.index) if self.name is None else f"`{self.name}`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,15 +207,20 @@ pack_finding = to_dict
 
 
 def unpack_finding(data: dict[str, Any]) -> Finding:
-    """The finding of plain data; findings of the run-time engine have no story and no fix."""
-    start, end = data["location"], data["end_location"]
-    place = Location(data["filename"], Position(**start), Position(**end), data["cell"])
+    """The finding of plain data; findings of the run-time engine have no fix."""
     words = ("code", "name", "message", "predicts", "url", "source")
     about = ("function", "device", "dtype", "evidence")
     return Finding(
         severity=Severity(data["severity"]),
-        location=place,
+        location=_place(data),
+        trace=tuple(TraceStep(_place(step), step["message"]) for step in data["trace"]),
         **{word: data[word] for word in (*words, *about)},
+    )
+
+
+def _place(data: dict[str, Any]) -> Location:
+    return Location(
+        data["filename"], Position(**data["location"]), Position(**data["end_location"]), data["cell"]
     )
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import platform
 import shlex
 import sys
-import textwrap
 from collections import Counter
 from contextlib import suppress
 from datetime import datetime, timezone
@@ -28,8 +26,7 @@ from gradcheck_tool.trust.visible import visible_lines
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gradcheck_tool.findings import Finding
-    from gradcheck_tool.harness.outcomes import Outcome
+    from gradcheck_tool.harness.outcomes import InputResult, Outcome
 
 _TEMPLATE = Path(__file__).with_name("page.html.jinja")
 
@@ -38,29 +35,22 @@ _MOST_ROWS = 60
 """Rows of one `backward` that are shown."""
 
 
-def _source(outcome: Outcome, lines: SourceLines) -> str:
-    """The rows of `backward`, numbered; empty where the file is gone."""
+_LABELS = {"analytic": "found", "numeric": "expected", "numeric_error": "tolerance", "name": "argument name"}
+"""What pieces of evidence are called; others are called as they are in JSON."""
+
+
+def _source(outcome: Outcome, lines: SourceLines) -> list[tuple[int, str, bool]]:
+    """The rows of `backward` with their numbers, and whether they compute a gradient that is found wrong."""
     ref = outcome.unit.ref
     rows = ref.backward or ref.rows
     text = lines(ref.filename, None)[: rows.last][rows.first - 1 :][:_MOST_ROWS]
-    return "\n".join(f"{number:>5}  {line}" for number, line in enumerate(text, rows.first))
+    suspicious = {(finding.evidence or {}).get("row") for finding in outcome.findings}
+    return [(number, line, number in suspicious) for number, line in enumerate(text, rows.first)]
 
 
-def _argument(finding: Finding, outcome: Outcome, lines: SourceLines) -> str | None:
-    """The name that forward has for the argument whose gradient a finding is about."""
-    rows, position = outcome.unit.ref.forward, (finding.evidence or {}).get("argument")
-    if rows is None or not isinstance(position, int):
-        return None
-    text = "\n".join(lines(outcome.unit.ref.filename, None)[rows.first - 1 : rows.last])
-    try:
-        (function,) = ast.parse(textwrap.dedent(text)).body
-    except (SyntaxError, ValueError):
-        return None
-    if not isinstance(function, ast.FunctionDef):
-        return None
-    names = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
-    names = names[1:] if names[:1] == ["ctx"] else names
-    return names[position] if 0 <= position < len(names) else None
+def _called(inputs: Sequence[InputResult], index: int) -> str:
+    """What an input is called."""
+    return next((f"input {one.label}" for one in inputs if one.index == index), f"input {index}")
 
 
 def _made() -> str:
@@ -93,7 +83,8 @@ def page(outcomes: Sequence[Outcome], problems: Sequence[tuple[str, str]], folde
     environment.filters["shown"] = shown
     lines = SourceLines()
     environment.filters["source"] = lambda outcome: _source(outcome, lines)
-    environment.filters["argument"] = lambda finding, outcome: _argument(finding, outcome, lines)
+    environment.filters["label"] = lambda key: _LABELS.get(key, key.replace("_", " "))
+    environment.filters["called"] = _called
     environment.filters["relative"] = lambda filename: relative_name(filename, folder)
     return environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(
         style=Markup(page_style()),  # noqa: S704 - gradlint's own

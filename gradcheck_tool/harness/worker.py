@@ -218,7 +218,7 @@ def _result(report: Report, case: Case) -> CaseResult:
     return CaseResult(
         source=case.source,
         note=case.note,
-        inputs=tuple(InputResult(v.index, v.verdict, v.oracle, v.sensitivity) for v in report.inputs),
+        inputs=tuple(InputResult(v.index, v.verdict, v.oracle, v.sensitivity, v.name) for v in report.inputs),
         calls=report.evaluations.total,
         oracle=report.oracle,
         text=report.text(),

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.findings import Finding, InRun
 
 # What the line about one element says.
-_ELEMENT = ("input", "argument", "index", "analytic", "numeric", "numeric_error", "ratio")
+_ELEMENT = ("input", "argument", "name", "row", "index", "analytic", "numeric", "numeric_error", "ratio")
 
 _IN_RUN: dict[InRun, str] = {
     "confirmed": "confirmed: it happened",
@@ -47,7 +47,8 @@ def _measured(evidence: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _element(evidence: Mapping[str, Any]) -> str:
     index = evidence.get("index")
-    place = f"input {evidence.get('input')}" + (f" at {index}" if index else "")
+    name = f"`{evidence['name']}`" if "name" in evidence else evidence.get("input")
+    place = f"input {name}" + (f" at {index}" if index else "")
     error = evidence.get("numeric_error")
     numbers = f"analytic {shown(evidence['analytic'])}, numeric {shown(evidence['numeric'])}"
     within = f" +- {error:.1e}" if error else ""

@@ -51,7 +51,7 @@ def test_native_code_is_called_with_what_fits_alone():
     report = check_function(Copied, (r(3, 4), 12))
     assert report.ok, report.text()
     assert set(_CALLED) == {(12, True)}
-    assert any("risky=True" in note for note in report.notes)
+    assert any("isolate=True" in note for note in report.notes)
 
 
 def test_risky_calls_are_made_on_demand():

@@ -1,6 +1,7 @@
 """What a report tells: place, numbers, sensitivity, evaluations."""
 
 import inspect
+from pathlib import Path
 
 import pytest
 import torch
@@ -16,6 +17,7 @@ from gradcheck_tool.gradcheck import (
     samples,
     surrogate,
 )
+from gradcheck_tool.gradcheck.names import named
 
 D = torch.float64
 
@@ -85,7 +87,41 @@ def test_text_of_a_failure_shows_place_numbers_and_map():
     assert f"{__file__}:" in text
     assert "GC101" in text
     assert "ratio 0.666667" in text
-    assert "where input 0 is wrong" in text
+    assert "where input `x` is wrong" in text
+
+
+class WrongWeight(Function):
+    @staticmethod
+    def forward(ctx, x, weight, *rest, scale=1.0):
+        ctx.save_for_backward(x, weight)
+        return x * weight
+
+    @staticmethod
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        grad_x = g * weight
+        grad_weight = g * x
+        grad_weight[0] *= 2
+        return grad_x, grad_weight
+
+
+def test_arguments_are_called_by_their_names_and_the_row_of_the_gradient_is_shown():
+    report = check_function(WrongWeight, (_x(3, 3), (_x(3, 3) + 5).detach().requires_grad_()))
+    finding = next(f for f in report.findings if f.code == "GC101")
+    assert finding.message.startswith("the gradient of input `weight` is wrong")
+    assert finding.evidence["name"] == "weight"
+    rows = Path(__file__).read_text().splitlines()
+    assert rows[finding.evidence["row"] - 1].strip() == "grad_weight[0] *= 2"
+    text = report.text()
+    assert f"{finding.evidence['row']}: grad_weight[0] *= 2" in text
+    assert "input `x`: ok" in text
+    assert "input `weight` at [0, " in text
+
+
+def test_names_take_the_place_of_numbers_that_are_known():
+    names = ("x", None, "xs[0]", "flag")
+    told = named("inputs 0 and 1, input 2, inputs [0, 2], argument 3 = True, argument 7", names, (0, 1, 2))
+    assert told == "inputs `x` and 1, input `xs[0]`, inputs `x`, `xs[0]`, argument `flag` = True, argument 7"
 
 
 def test_evaluations_are_counted():

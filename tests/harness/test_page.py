@@ -72,9 +72,19 @@ def test_the_page_shows_the_source_the_argument_and_how_it_was_made(tmp_path: Pa
     )
     first, _ = outcomes()
     ref = replace(first.unit.ref, filename=str(file), forward=Rows(3, 4), backward=Rows(6, 7))
-    evidence = {"diagnosis": "factor", "argument": 1}
+    evidence = {
+        "diagnosis": "factor",
+        "argument": 1,
+        "name": "weight",
+        "row": 7,
+        "analytic": 2.0,
+        "numeric": 1.0,
+    }
     found = replace(first.findings[0], evidence=evidence)
     text = page([replace(first, unit=replace(first.unit, ref=ref), findings=(found,))], [], tmp_path)
-    assert "7          return None, 2 * g" in text
+    assert "<mark>    7          return None, 2 * g</mark>" in text
+    assert "<mark>    6" not in text
+    assert '<th scope="row">found</th><td><code>2</code>' in text
+    assert '<th scope="row">expected</th><td><code>1</code>' in text
     assert '<th scope="row">argument name</th><td><code>weight</code>' in text
     assert "PyTorch" in text

@@ -41,7 +41,7 @@ def test_every_function_is_a_test_with_the_report_as_its_failure(run, processes)
         [
             "*gradlint::Cube?cpu?*",
             "ops.Cube?cpu?: wrong",
-            "*ops.py:26 GC101 error: the gradient of input 0 is 0.666667 times the right one",
+            "*ops.py:26 GC101 error: the gradient of input `x` is 0.666667 times the right one",
             "*analytic * numeric *",
             "FAILED ops.py::gradlint::Cube?cpu? - GC101 the gradient of*",
         ]
@@ -54,11 +54,11 @@ def test_results_of_earlier_runs_are_used(run, pytester):
     kept = list(cache.glob("gradcheck/*.json"))
     assert len(kept) == 2
     for path in kept:
-        told = json.dumps(store.read_entries(path)).replace("the gradient of input 0 is", "as told before,")
+        told = json.dumps(store.read_entries(path)).replace("the gradient of input `x` is", "as told before,")
         store.write(cache, path, json.loads(told))
     run("--gradlint").stdout.fnmatch_lines(["*GC101 error: as told before, 0.666667 times the right one"])
     anew = run("--gradlint", "--gradlint-no-cache")
-    anew.stdout.fnmatch_lines(["*GC101 error: the gradient of input 0 is 0.666667 times the right one"])
+    anew.stdout.fnmatch_lines(["*GC101 error: the gradient of input `x` is 0.666667 times the right one"])
 
 
 def test_one_that_corrupts_the_process_fails_the_test_that_shows_it(run):
@@ -125,7 +125,7 @@ def test_the_fixture_fails_with_the_report_and_the_marker_gives_options(run):
     )
     result = run("--strict-markers")
     result.assert_outcomes(passed=2, failed=1)
-    result.stdout.fnmatch_lines(["*GC101 error: the gradient of input 0 is 0.666667 times the right one"])
+    result.stdout.fnmatch_lines(["*GC101 error: the gradient of input `x` is 0.666667 times the right one"])
 
 
 def test_existing_tests_get_the_checker_in_the_place_of_gradcheck(run):

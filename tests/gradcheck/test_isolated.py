@@ -1,0 +1,103 @@
+"""Nothing that a Function does to its process reaches the caller, and what dies once is tried again."""
+
+import ctypes
+import os
+from pathlib import Path
+
+import pytest
+import torch
+from torch.autograd import Function
+
+from gradcheck_tool.findings import Severity
+from gradcheck_tool.gradcheck import check_function
+from tests.gradcheck.zoo import r
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+
+
+class _Double(Function):
+    """2 x; what else it does is up to its subclasses."""
+
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * g
+
+
+class DiesOfOtherSizes(_Double):
+    """Reads the address 0 where it is not given 3 rows."""
+
+    @staticmethod
+    def forward(ctx, x):
+        if len(x) != 3:
+            ctypes.string_at(0)
+        return torch.from_numpy(x.detach().numpy() * 2)
+
+
+class DiesAlways(_Double):
+    @staticmethod
+    def forward(ctx, x):
+        ctypes.string_at(0)
+        return x * 2
+
+
+class DiesOnce(_Double):
+    """Ends the first process that runs it, and leaves a file that tells the next one not to."""
+
+    mark = ""
+
+    @staticmethod
+    def forward(ctx, x):
+        if not Path(DiesOnce.mark).exists():
+            Path(DiesOnce.mark).touch()
+            os._exit(7)
+        return x * 2
+
+
+def test_a_function_that_dies_of_a_derived_input_is_warned_of_and_judged_without():
+    report = check_function(DiesOfOtherSizes, (r(3, 4),), isolate=True)
+    (finding,) = report.findings
+    assert (finding.code, finding.severity) == ("GC304", Severity.WARNING)
+    assert "kills the process: SIGSEGV for derived inputs" in finding.message
+    assert any(__file__ in frame and "in forward" in frame for frame in finding.evidence["stack"])
+    assert [v.verdict for v in report.inputs] == ["ok"]
+
+
+def test_a_function_that_dies_at_the_given_inputs_is_an_error():
+    report = check_function(DiesAlways, (r(3, 4),), isolate=True)
+    (finding,) = report.findings
+    assert (finding.code, finding.severity) == ("GC304", Severity.ERROR)
+    assert "kills the process: SIGSEGV at the given inputs" in finding.message
+    assert not report.ok
+
+
+def test_a_death_that_does_not_come_again_is_a_note(tmp_path, monkeypatch):
+    monkeypatch.setattr(DiesOnce, "mark", str(tmp_path / "died"))
+    report = check_function(DiesOnce, (r(3, 4),), isolate=True)
+    assert report.findings == ()
+    assert any("ends the process with status 7" in note for note in report.notes)
+
+
+def test_without_isolation_native_code_gets_nothing_that_may_end_the_process():
+    report = check_function(DiesOfOtherSizes, (r(3, 4),))
+    assert report.ok
+    assert any("isolate=True" in note for note in report.notes)
+
+
+def test_native_code_that_forward_imports_itself_is_seen():
+    class Hidden(_Double):
+        @staticmethod
+        def forward(ctx, x):
+            import ctypes as c
+
+            if len(x) != 3:
+                c.string_at(0)
+            return torch.from_numpy(x.detach().numpy() * 2)
+
+    assert check_function(Hidden, (r(3, 4),)).ok
+
+
+def test_what_the_check_raises_is_raised_to_the_caller():
+    with pytest.raises(TypeError, match="no_such_option"):
+        check_function(DiesAlways, (r(3, 4),), isolate=True, no_such_option=1)
+    with pytest.raises(KeyError):
+        check_function(DiesOfOtherSizes, (r(3, 4),), isolate=True, manifold={0: "no such surface"})
