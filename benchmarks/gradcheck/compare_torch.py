@@ -136,7 +136,7 @@ def cost(entries: list[tuple[Any, Any, bool]]) -> None:
             cheapest(lambda f=func, a=args: check_function(f, a(), **FIRST)),  # type: ignore[misc]
             cheapest(lambda f=func, a=args: check_function(f, a())),  # type: ignore[misc]
         ]
-        sums[right] = [a + (0.0 if math.isnan(b) else b) for a, b in zip(sums[right], row, strict=True)]
+        sums[right] = [a + b for a, b in zip(sums[right], row, strict=True)]
         name = f"{'right' if right else 'wrong'} {func.__name__}"
         print(f"{name:28.28}" + "".join(f"{x:18.1f}" for x in row), flush=True)
     both = [a + b for a, b in zip(*sums.values(), strict=True)]
