@@ -44,7 +44,9 @@ def test_the_page_tells_of_every_function_and_hides_no_unchecked_one() -> None:
 
 
 def test_the_page_needs_no_other_file() -> None:
-    assert not re.search(r"(src|href)=\"(?!#)", page(outcomes(), [], Path("/x")))
+    text = page(outcomes(), [], Path("/x"))
+    assert not re.search(r"(src|href)=\"(?!#)", text)
+    assert "<<<<<<<" not in text
 
 
 def test_a_browser_draws_the_heat_maps(tmp_path: Path) -> None:
