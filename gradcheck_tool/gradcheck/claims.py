@@ -36,6 +36,10 @@ class Claim:
         """Whether the wrong gradients, one piece of evidence an input, look as the words say."""
         return _LOOKS[self.kind](evidence)
 
+    def explains(self, evidence: Sequence[Evidence]) -> bool:
+        """Whether the numbers are what the words say and nothing else: then they may be anybody's words."""
+        return self.kind in _EXACT and self.fits(evidence)
+
 
 def _is_flat(evidence: Sequence[Evidence]) -> bool:
     """Some input has a gradient where it has no influence, or is handed the incoming gradient."""
@@ -69,6 +73,11 @@ def _is_clipped(evidence: Sequence[Evidence]) -> bool:
     )
 
 
+def _is_gated(evidence: Sequence[Evidence]) -> bool:
+    """Every entry is that of the derivative, or zero; not all are zero."""
+    return all(bool((~e.off | (e.analytic == 0)).all()) and bool(e.analytic.any()) for e in evidence)
+
+
 def _is_alike(evidence: Sequence[Evidence]) -> bool:
     """The gradients point the way of the derivatives."""
     return all(_cosine(e) >= _ALIKE for e in evidence)
@@ -91,10 +100,14 @@ _LOOKS: dict[str, Callable[[Sequence[Evidence]], bool]] = {
     "flat": _is_flat,
     "scaled": _is_scaled,
     "clipped": _is_clipped,
+    "gated": _is_gated,
     "alike": _is_alike,
     "written": lambda evidence: all(map(_without_influence, evidence)),
     "near": lambda evidence: all(_ALIKE <= _cosine(e) < 1 - 1e-6 for e in evidence),
 }
+
+_EXACT = ("gated",)
+"""Kinds whose looks no other mistake has."""
 
 _GRADIENT = r"(?:gradients?|grads?|derivatives?)"
 _WORDS = (
@@ -104,6 +117,9 @@ _WORDS = (
             rf"not (?:the|a|its) (?:true |exact |real |actual )?{_GRADIENT}"
             rf"|{_GRADIENT} (?:is|are) (?:replaced|modified|set|overridden)"
             rf"|fake[- ]{_GRADIENT}|substitut\w+ (?:the )?{_GRADIENT}"
+            # Backward carries something else by way of the gradient: what explains a prediction.
+            r"|\bLRP\b|relevance propagation"
+            r"|(?:comput|propagat|distribut)\w+ (?:the )?relevances?\b(?! (?:labels?|scores?))"
         ),
     ),
     (
@@ -134,6 +150,7 @@ _WORDS = (
             rf"|(?:clip|clamp|cap|limit|bound)(?:s|ped|ping|ing|ed)? (?:of )?(?:the )?{_GRADIENT}"
         ),
     ),
+    ("gated", rf"guided back-?\s?prop\w*|\bdeconv\w*net\b|rectif\w+ (?:the )?{_GRADIENT}"),
     (
         "alike",
         (

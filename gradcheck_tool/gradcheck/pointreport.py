@@ -160,11 +160,11 @@ def _report_one(session: Session, m: Mismatch, label: str, *, natural: bool) -> 
         if natural:  # what is excused at the given inputs is not claimed to be noticed
             verdict.factor = verdict.entry = None
         return
-    if answer.word in _NO_SIMPLE_MISTAKE and session.klass is not None:
-        said = claims_of_callers(session.klass)
-        if said:
-            session.deviates([m.index], f"another gradient on purpose: {said[0].text}", m.judgement.gap)
-            return
+    simple = answer.word not in _NO_SIMPLE_MISTAKE
+    said = [c for c in claims_of_callers(session.klass) if not simple or c.explains([evidence])]
+    if said:
+        session.deviates([m.index], f"another gradient on purpose: {said[0].text}", m.judgement.gap)
+        return
     word = answer.word
     if not natural and word not in _STRUCTURAL:
         word = _word_of_variation(label, word)

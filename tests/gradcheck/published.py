@@ -246,3 +246,46 @@ class Inexact(Function):
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return g * 1.9 * x
+
+
+@intended(u(3, 4), u(5, 4))
+class EpsilonRule(Function):
+    """A linear layer under the epsilon rule of layer-wise relevance propagation."""
+
+    @staticmethod
+    def forward(ctx, x, weight):
+        y = x @ weight.T
+        ctx.save_for_backward(x, weight, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, relevance):
+        x, weight, y = ctx.saved_tensors
+        return x * ((relevance / (y + 1e-6)) @ weight), None
+
+
+@intended(u(3, 4) - 0.5)
+class GuidedRelu(Function):
+    """What is negative among the incoming gradients stays behind, as guided backpropagation wants it."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.clamp(min=0)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * (x > 0) * (g > 0)
+
+
+@intended(u(3, 4) - 0.5)
+class ReluOfGuide(GuidedRelu):
+    __doc__ = None
+
+
+class Guide(torch.nn.Module):
+    """A network whose maps are those of guided backpropagation."""
+
+    def forward(self, x):
+        return ReluOfGuide.apply(x)

@@ -63,9 +63,27 @@ class CubeNoSurrogate(CubeWithWord):
     """Cube; the gradient is no surrogate."""
 
 
-@pytest.mark.parametrize(
-    "klass", [Cube, CubeBesideAnother, CubeWithWord, CubeClipped, CubeFixedPoint, CubeNoSurrogate]
-)
+class CubeOfScores(CubeWithWord):
+    """Cube, for losses that compute relevance labels."""
+
+
+class CubeGuided(CubeWithWord):
+    """Cube, for guided backpropagation."""
+
+
+_CUBES = [
+    Cube,
+    CubeBesideAnother,
+    CubeWithWord,
+    CubeClipped,
+    CubeFixedPoint,
+    CubeNoSurrogate,
+    CubeOfScores,
+    CubeGuided,
+]
+
+
+@pytest.mark.parametrize("klass", _CUBES)
 def test_words_excuse_only_what_they_speak_of(klass):
     assert "GC101" in _codes(check_function(klass, (u(4),)), Severity.ERROR)
 

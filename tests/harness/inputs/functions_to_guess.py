@@ -409,3 +409,31 @@ def gated(x):
 
 class Shut(Gated):
     pass
+
+
+class Compiled(Function):
+    """Needs an extension that nobody has built."""
+
+    @staticmethod
+    def forward(ctx, x, weight):
+        import extension_that_is_not_built
+
+        return extension_that_is_not_built.forward(x, weight)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, g
+
+
+class Optional(Function):
+    """Needs an extension for one of its modes."""
+
+    @staticmethod
+    def forward(ctx, x, fast=True):
+        if fast:
+            return torch.ops.extension_that_is_not_built.double(x)
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2, None

@@ -209,6 +209,17 @@ def test_a_guess_that_moves_nothing_is_not_varied(synthesise):
     assert [case.options for case in found.cases] == [{"variations": False}]
 
 
+def test_a_search_for_what_no_argument_mends_ends_early(synthesise):
+    _, found = synthesise("Compiled")
+    assert found.cases == ()
+    assert "needs what is not installed: ModuleNotFoundError" in found.tried[-1]
+
+
+def test_arguments_that_avoid_what_is_missing_are_found(synthesise):
+    _, found = synthesise("Optional")
+    assert found.cases[0].args[1] is False
+
+
 def test_constants_before_what_gets_a_gradient(synthesise):
     _, found = synthesise("LastOnly")
     first, second = found.cases[0].args

@@ -128,4 +128,6 @@ def _apply_sites(parameters: list[Parameter], sites: list[CallSite]) -> None:
 def _problem(found: Found) -> str:
     if found.outcome is None:
         return "no parameter is known"
+    if found.outcome.missing:
+        return f"needs what is not installed: {found.outcome.problem}"
     return f"{found.tries} tries, the one that came farthest: {found.outcome.problem}"

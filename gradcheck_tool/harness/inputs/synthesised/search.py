@@ -24,6 +24,7 @@ MOST_SECONDS = 8.0
 _GAIN = 2.0
 _UNSUSPECTED = 1.5
 _MOST_CHILDREN = 120
+_MOST_MISSING = 40
 _LENGTHS = (3, 2, 1, 5, 6, 7, 8)
 _ABOUT_SIZES = re.compile(r"match|size|length|dim|shape|AssertionError")
 
@@ -87,6 +88,7 @@ class Search:
         best: Found | None = None
         spare: Found | None = None
         miscounted: Found | None = None
+        missing = 0
         for number in range(1, tries + 1):
             if not self._queue or time.thread_time() > deadline:
                 break
@@ -101,6 +103,9 @@ class Search:
                 miscounted = miscounted or found
             if best is None or best.outcome is None or outcome.progress > best.outcome.progress:
                 best = Found(None, outcome, node.state, number)
+            missing += outcome.missing
+            if missing == _MOST_MISSING:
+                break
             poor = spare or miscounted
             if poor is not None and number > poor.tries + 20:
                 break

@@ -41,6 +41,7 @@ class Outcome:
         gradients: for every tensor leaf of the arguments in order, whether a gradient came back.
         flat: every gradient is zero.
         miscounted: backward returned more or fewer gradients than forward has arguments.
+        missing: it came to a module or an operator that is not installed, which other arguments seldom avoid.
     """
 
     problem: str
@@ -50,6 +51,7 @@ class Outcome:
     gradients: tuple[bool, ...] = ()
     flat: bool = False
     miscounted: bool = False
+    missing: bool = False
 
     @property
     def progress(self) -> tuple[int, int]:
@@ -131,6 +133,7 @@ def _finite(value: Tensor) -> bool:
 def _failed(error: Exception, stage: int, bodies: Sequence[tuple[int, Body]]) -> Outcome:
     """Where in forward or backward an exception came from."""
     problem = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    missing = isinstance(error, ImportError) or "'_OpNamespace'" in problem
     by_code = {id(body.code): (at, body) for at, body in bodies}
     trace, place = error.__traceback__, None
     while trace is not None:
@@ -138,11 +141,10 @@ def _failed(error: Exception, stage: int, bodies: Sequence[tuple[int, Body]]) ->
         place = (*known, trace.tb_lineno) if known else place
         trace = trace.tb_next
     if place is None:
-        return Outcome(
-            problem, stage if stage > 1 else 0, miscounted="incorrect number of gradients" in problem
-        )
+        miscounted = "incorrect number of gradients" in problem
+        return Outcome(problem, stage if stage > 1 else 0, miscounted=miscounted, missing=missing)
     at, body, row = place
-    return Outcome(problem, at, row, body.suspects(row))
+    return Outcome(problem, at, row, body.suspects(row), missing=missing)
 
 
 @contextmanager
