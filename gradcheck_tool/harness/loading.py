@@ -66,16 +66,14 @@ def import_module_of(ref: FunctionRef) -> types.ModuleType:
     """
     path = Path(ref.filename)
     for folder in reversed(import_folders(path, Path(ref.root))):
-        if str(folder) not in sys.path:
-            # The modules of a package must not hide those of the standard library.
-            inside = folder == path.parent and str(folder) != ref.root
-            sys.path.insert(len(sys.path) if inside else 0, str(folder))
+        if str(folder) not in sys.path and not _is_inside(folder, ref):
+            sys.path.insert(0, str(folder))
     stop = Stop(path, ref.qualname.partition(".")[0])
     try:
         with stop.watching():
             if path.suffix == ".ipynb":
                 return run_notebook(path, ref.module)
-            if all(part.isidentifier() for part in ref.module.split(".")):
+            if _has_name(ref):
                 module = _import_dotted(ref)
                 if _is_file(module, path):
                     return module
@@ -86,6 +84,34 @@ def import_module_of(ref: FunctionRef) -> types.ModuleType:
             sys.modules[stop.module.__name__] = stop.module
             return stop.module
         raise LoadError(cause_of(error, path)) from error
+
+
+def _has_name(ref: FunctionRef) -> bool:
+    """Whether an import statement can name the module of a Function."""
+    return all(part.isidentifier() for part in ref.module.split("."))
+
+
+def _is_inside(folder: Path, ref: FunctionRef) -> bool:
+    """Whether a folder is that of a module in a package, from which imports do not start."""
+    return folder == Path(ref.filename).parent and str(folder) != ref.root and _has_name(ref)
+
+
+def _import_by_name(name: str, ref: FunctionRef) -> types.ModuleType:
+    """Import a module; where it takes the modules beside a Function's file for top-level ones, it finds them.
+
+    Only then: in the folder of a package, names of other libraries stand for modules that are about them.
+    """
+    folder = Path(ref.filename).parent
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        wanted = (error.name or "").partition(".")[0]
+        beside = (folder / f"{wanted}.py").is_file() or (wanted and (folder / wanted).is_dir())
+        if not beside or str(folder) in sys.path:
+            raise
+    # At the end: the modules of a package must not hide those of the standard library.
+    sys.path.append(str(folder))
+    return importlib.import_module(name)
 
 
 def was_stopped(ref: FunctionRef) -> list[str]:
@@ -99,7 +125,7 @@ def _import_dotted(ref: FunctionRef) -> types.ModuleType:
     """Import by name; where a package above does not run, without what that package itself defines."""
     failed = _import_parents(ref)
     try:
-        return importlib.import_module(ref.module)
+        return _import_by_name(ref.module, ref)
     except BaseException as error:  # noqa: BLE001 - a module raises what it likes
         for name in failed:
             del sys.modules[name]
@@ -119,7 +145,7 @@ def _import_parents(ref: FunctionRef) -> dict[str, BaseException]:
     for count in range(1, len(names) + 1):
         name = ".".join(names[:count])
         try:
-            importlib.import_module(name)
+            _import_by_name(name, ref)
         except BaseException as error:
             if _went_through(error, ref.filename):
                 raise

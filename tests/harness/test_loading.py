@@ -100,6 +100,23 @@ class TestImports:
         path = project("pkg/ops.py", f"from pkg import value\n{FUNCTION}")
         assert cause(path) == "needs a module that is missing: absent_package"
 
+    def test_a_module_about_a_library_is_not_that_library(self, project):
+        project("pkg/__init__.py")
+        project("pkg/parts/__init__.py")
+        project("pkg/parts/absent_library.py", "from ..parts import value\nraise RuntimeError")
+        tried = "try:\n    import absent_library\nexcept ModuleNotFoundError:\n    absent_library = None\n"
+        load(project("pkg/parts/ops.py", f"{tried}{FUNCTION}"))
+        assert sys.modules["pkg.parts.ops"].absent_library is None
+
+    @pytest.mark.parametrize("package", ["", "import beside_in_package"])
+    def test_a_package_that_takes_its_modules_for_top_level_ones(self, project, package):
+        project("pkg/__init__.py", package)
+        project("pkg/beside_in_package.py", "value = 3")
+        path = project("pkg/ops.py", f"from beside_in_package import value\n{FUNCTION}")
+        ref = Discovery().functions([path])[0]
+        assert load_function(ref).__module__ == "pkg.ops"
+        assert missing_packages(ref) == []
+
     def test_nested_classes(self, project):
         path = project(
             "ops.py",
