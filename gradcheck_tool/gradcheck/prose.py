@@ -7,6 +7,7 @@ import functools
 import inspect
 import re
 import sys
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def docstrings(klass: Any) -> Iterator[str]:
 @functools.lru_cache(maxsize=256)
 def comments(klass: Any) -> list[str]:
     """The comments in the source of `klass`, each with its sign; those on rows of their own that follow each
-    other are one.
+    other are one. Strings that stand alone as statements are comments, too.
     """
     try:
         source = inspect.getsource(klass)
@@ -61,7 +62,20 @@ def comments(klass: Any) -> list[str]:
         elif sign:
             found.append(f"#{text}")
         above = alone
-    return found
+    return found + [f"# {text}" for text in _lone_strings(source)]
+
+
+def _lone_strings(source: str) -> Iterator[str]:
+    """The strings that are statements of functions in a source, less their docstrings."""
+    try:
+        tree = ast.parse(textwrap.dedent(source))
+    except SyntaxError:
+        return
+    for node in ast.walk(tree):
+        for statement in node.body[1:] if isinstance(node, ast.FunctionDef) else ():
+            value = statement.value if isinstance(statement, ast.Expr) else None
+            if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                yield value.value
 
 
 def documentation(klass: Any) -> Iterator[str]:

@@ -289,3 +289,25 @@ class Guide(torch.nn.Module):
 
     def forward(self, x):
         return ReluOfGuide.apply(x)
+
+
+@intended((u(6, 4) > 0.5).double().requires_grad_())
+class FirstOne(Function):
+    """The row of the first one in each column; the number of rows where there is none."""
+
+    @staticmethod
+    def forward(ctx, ones):
+        count = len(ones)
+        rows = torch.arange(count).unsqueeze(1)
+        first = torch.where(ones > 0, rows, count).min(0).values
+        ctx.save_for_backward(first)
+        ctx.count = count
+        return ones.new_tensor(first.tolist()) + (ones * 0).sum(0)
+
+    @staticmethod
+    def backward(ctx, g):
+        (first,) = ctx.saved_tensors
+
+        """Finding the row has no derivative: substitute the gradient by -1 at the row itself."""
+        here = torch.nn.functional.one_hot(first, ctx.count + 1)[:, :-1].T
+        return -g * here
