@@ -14,6 +14,7 @@ from gradcheck_tool.engine.cuts import inherit
 from gradcheck_tool.interp import attributes, counting
 from gradcheck_tool.interp.generators import resume
 from gradcheck_tool.interp.models import model_of
+from gradcheck_tool.interp.paired import paired
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -319,7 +320,7 @@ def _advance_zip(m: Interpreter, s: State, ref: Ref, record: Iter, site: Any) ->
                 else:
                     after.append((state2, (*values, value)))
         rows = after
-    return [(state, Tup(values)) for state, values in rows] + done
+    return [(state, Tup(paired(state, values))) for state, values in rows] + done
 
 
 def _advance_map(m: Interpreter, s: State, ref: Ref, record: Iter, site: Any) -> Outcomes:
