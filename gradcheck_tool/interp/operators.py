@@ -118,11 +118,15 @@ def _counted(op: str, left: Value, right: Value) -> Symbol | None:
 
 
 def _with_list(s: State, op: str, left: Value, right: Value) -> Value | None:
-    """`x + [y]` where `x` is unknown or was taken for a tensor: a list is added to nothing but a list."""
+    """`x + [y]` where `x` is unknown or was taken for a tensor: a list is added to nothing but a list.
+
+    What objects are added to may be of a class that takes lists, as that of lists of modules is.
+    """
     listed = s.get(right, List)
     if op != "+" or listed is None or not (isinstance(left, Symbol) or is_tensor(s, left)):
         return None
-    return s.new(List(listed.items, True, listed.kind))
+    has_objects = any(s.get(item, Instance) is not None for item in listed.items)
+    return None if has_objects else s.new(List(listed.items, True, listed.kind))
 
 
 def _containers(s: State, op: str, left: Value, right: Value) -> Value | None:

@@ -56,6 +56,26 @@ class Head(nn.Module):
             feats[i] = self.conv(feats[i])
         return feats[0].sum() + self.backbone(x).sum()
 """,
+    "lists of modules are added to, too": """
+class Encoder(nn.Module):
+    def __init__(self, width, domains):
+        super().__init__()
+        layers = []
+        for _ in range(4):
+            layers += [nn.Linear(width, min(width * 2, 384))]
+            width = min(width * 2, 384)
+        self.shared = nn.Sequential(*layers)
+        self.unshared = nn.ModuleList()
+        for _ in range(domains):
+            self.unshared += [nn.Linear(width, 2)]
+
+    def forward(self, x):
+        h = self.shared(x)
+        out = []
+        for layer in self.unshared:
+            out += [layer(h)]
+        return torch.stack(out, dim=1)
+""",
     "what gives a model is no model": """
 from base import BaseModel
 
