@@ -121,15 +121,15 @@ BREAKS = [
     Break(
         "outputs are never left out of the loss",
         f"{_ENGINE}/contracts.py",
-        "    _unused_outputs(session, problem, cotangent)\n    _twice",
-        "    _twice",
+        "    _unused_outputs(session, cotangent, backward)\n    _inter",
+        "    _inter",
         _PLANTED,
     ),
     Break(
         "no second backward is tried",
         f"{_ENGINE}/contracts.py",
-        "    _twice(session, problem, cotangent)\n    _inter",
-        "    _inter",
+        "        and _twice(session, problem, cotangent, graph, first)\n",
+        "        and False\n",
         ("tests/gradcheck/test_contracts.py",),
     ),
     Break(

@@ -313,7 +313,7 @@ class TestJobSummary:
             assert gradlint("check", "--output-format", "github").exit_code == 1
             text = page.read_text()
             assert text.startswith("# before\n## gradlint check\n\nFound 1 problem")
-            assert text.count("| error | `a.py:2:5` | GL201 ") == times
+            assert text.count("| error | `a.py:2:5` | [GL201](") == times
 
     def test_other_reports_do_not(self, gradlint, write, page):
         write("a.py", BAD)

@@ -62,7 +62,7 @@ def test_each_format_says_it(project):
     assert finding["in_run"] == "confirmed"
     assert "in the run: confirmed" in checked(project, "--output-format", "github").stdout
     (issue,) = json.loads(checked(project, "--output-format", "gitlab").stdout)
-    assert issue["content"]["body"].endswith("in the run: confirmed")
+    assert "\n\nin the run: confirmed\n" in issue["content"]["body"]
     sarif = json.loads(checked(project, "--output-format", "sarif").stdout)
     assert sarif["runs"][0]["results"][0]["properties"] == {"inRun": "confirmed"}
     junit = ET.fromstring(checked(project, "--output-format", "junit").stdout)
