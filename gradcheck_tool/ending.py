@@ -30,6 +30,14 @@ def ending_signals() -> list[signal.Signals]:
     return [getattr(signal, name) for name in _ENDING if hasattr(signal, name)]
 
 
+def signal_name(number: int) -> str:
+    """A signal by its name, or by its number where Python has none for it."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
 def end_on_signals() -> None:
     """Have signals end the command: at once, silently, with the status that a shell gives.
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from gradcheck_tool.codes import CODES
+from gradcheck_tool.ending import signal_name
 from gradcheck_tool.findings import Finding, Severity
 from gradcheck_tool.gradcheck.problem import Evaluations
 from gradcheck_tool.gradcheck.report import Report
@@ -130,10 +131,7 @@ def _serve(check: Callable[[], Report], answer: BinaryIO, log: BinaryIO) -> None
 def _ending(code: int) -> str:
     if code >= 0:
         return f"ends the process with status {code}"
-    try:
-        return f"kills the process: {signal.Signals(-code).name}"
-    except ValueError:
-        return f"kills the process: signal {-code}"
+    return f"kills the process: {signal_name(-code)}"
 
 
 def _stack(printed: str) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import psutil
 
 import gradcheck_tool
-from gradcheck_tool.ending import starting, undoing
+from gradcheck_tool.ending import signal_name, starting, undoing
 from gradcheck_tool.harness.environment import worker_environment
 from gradcheck_tool.harness.strays import end_with_strays
 
@@ -278,11 +278,7 @@ def _ending(status: int) -> str:
     """How a process ended by itself."""
     if status >= 0:
         return f"ended the process with status {status}"
-    try:
-        name = signal.Signals(-status).name
-    except ValueError:
-        name = f"signal {-status}"
-    return f"killed the process: {name}"
+    return f"killed the process: {signal_name(-status)}"
 
 
 def _last_stack(printed: str) -> str:

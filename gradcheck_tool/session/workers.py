@@ -16,7 +16,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.analysis.result import FileResult
-from gradcheck_tool.ending import undoing
+from gradcheck_tool.ending import signal_name, undoing
 from gradcheck_tool.session.limits import TooLongError, limit_process
 
 if TYPE_CHECKING:
@@ -154,10 +154,7 @@ def _ending(status: int) -> str:
         return str(TooLongError())
     if status >= 0:
         return f"its worker process ended with status {status}"
-    try:
-        name = signal.Signals(-status).name
-    except ValueError:
-        name = f"signal {-status}"
+    name = signal_name(-status)
     memory = ", perhaps for memory" if name == "SIGKILL" else ""
     return f"its worker process died of {name}{memory}"
 
