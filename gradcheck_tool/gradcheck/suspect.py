@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import functools
-import inspect
-import textwrap
 from typing import Any
+
+from gradcheck_tool.gradcheck.parsed import parsed
 
 
 @functools.lru_cache(maxsize=256)
@@ -14,10 +14,8 @@ def row_of_gradient(backward: Any, position: int) -> int | None:
     """The row in its file where `backward` last assigns what it returns for the argument at `position`, or
     where it returns an expression for it; None where the source is not at hand or says too little.
     """
-    try:
-        lines, first = inspect.getsourcelines(backward)
-        (function,) = ast.parse(textwrap.dedent("".join(lines))).body
-    except (OSError, TypeError, SyntaxError, ValueError):
+    function, first = parsed(backward)
+    if function is None:
         return None
     returned = [
         node for node in ast.walk(function) if isinstance(node, ast.Return) and node.value is not None

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import inspect
-import textwrap
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+from gradcheck_tool.gradcheck.parsed import parsed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -58,7 +58,7 @@ class Body:
 
     def __init__(self, function: Any) -> None:
         self.code = getattr(function, "__code__", None)
-        self.tree, self.first = _parsed(function)
+        self.tree, self.first = parsed(function)
 
     @cached_property
     def origins(self) -> dict[str, frozenset[str]]:
@@ -109,16 +109,6 @@ class Body:
     def _from(node: ast.AST, known: Mapping[str, frozenset[str]]) -> frozenset[str]:
         parts = (known.get(name.id, frozenset()) for name in ast.walk(node) if isinstance(name, ast.Name))
         return frozenset().union(*parts)
-
-
-def _parsed(function: Any) -> tuple[ast.FunctionDef | None, int]:
-    try:
-        lines, first = inspect.getsourcelines(inspect.unwrap(function))
-        tree = ast.parse(textwrap.dedent("".join(lines)))
-    except (OSError, TypeError, SyntaxError, IndentationError):
-        return None, 0
-    found = next((node for node in tree.body if isinstance(node, ast.FunctionDef)), None)
-    return found, first
 
 
 def _note(usage: Usage, change: Mapping[str, Any]) -> None:
