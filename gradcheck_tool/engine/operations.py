@@ -57,6 +57,7 @@ class OpCall:
     Attributes:
         everything: all tensor arguments, also those that no gradient flows through.
         refs: those that one may flow through.
+        certain: where the gradients of arguments certainly go, once the node of the call is made.
     """
 
     def __init__(
@@ -175,7 +176,8 @@ class OpCall:
         if tensor.inference and not s.inference:
             why = f"`{tensor.name}` is made in inference mode here"
             raise refused(self.site, tensor, why, INFERENCE_SAVE, "inference-save", str(self.text))
-        history = own if own is not None else self.certain[ref] if ref in self.certain else edge(s, ref)
+        known = self.certain.get(ref) if own is None else own
+        history = edge(s, ref) if known is None else known
         itself = own is None and role not in self.effect.apart
         return saved(s, ref, history, role, self.site, itself=itself)
 

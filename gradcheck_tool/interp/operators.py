@@ -122,8 +122,8 @@ def _with_list(s: State, op: str, left: Value, right: Value) -> Value | None:
 
     What objects are added to may be of a class that takes lists, as that of lists of modules is.
     """
-    listed = s.get(right, List)
-    if op != "+" or listed is None or not (isinstance(left, Symbol) or is_tensor(s, left)):
+    listed = s.get(right, List) if op == "+" else None
+    if listed is None or not (isinstance(left, Symbol) or is_tensor(s, left)):
         return None
     has_objects = any(s.get(item, Instance) is not None for item in listed.items)
     return None if has_objects else s.new(List(listed.items, True, listed.kind))

@@ -50,9 +50,10 @@ class InitialisedTensors(Tracker):
             return
         funcs = [s.get(value, Func) for value in record.attrs.values()]
         methods = [func.function.worked_out(FunctionBody) for func in funcs if func is not None]
-        for name in sorted({name for body in methods for name in _initialised(body)}):
+        initialised = [(body, set(_initialised(body))) for body in methods]
+        for name in sorted({name for _, names in initialised for name in names}):
             made = _made(methods, name)
-            others = [body for body in methods if name not in _initialised(body) and not _stores(body, name)]
+            others = [body for body, names in initialised if name not in names and not _stores(body, name)]
             if made is not None and {use for body in others for use in _uses(body, name)} == {"read"}:
                 self.report(
                     InitialisedTensor(

@@ -26,7 +26,7 @@ def is_shown_parameter(s: State, value: Symbol) -> bool:
     if not isinstance(key, tuple) or len(key) != 3 or key[0] != "attr" or key[2] not in _NAMES:
         return False
     owner, name = key[1], key[2]
-    if not isinstance(owner, Symbol) or any(_sets_flags(s[frame].function) for frame in s.frames):
+    if not isinstance(owner, Symbol) or any(s[frame].function.worked_out(_sets_flags) for frame in s.frames):
         return False
     return _is_of_layer(s, owner, name) or _is_replaced(s, owner, name)
 
