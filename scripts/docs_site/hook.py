@@ -73,9 +73,9 @@ def _pages_of_rules() -> dict[str, str]:
     for rule in rules:
         page = rule_pages.source(rule.code)
         drawn = pictures.picture_of(described(type(rule)).wrong[0], rule.code)
-        text = rule_pages.page_of(rule, playground=BUILT_PLAYGROUND.is_file())
-        made[page] = text if drawn else rule_pages.page_without_picture(text)
-        if drawn:
+        playground = BUILT_PLAYGROUND.is_file()
+        made[page] = rule_pages.page_of(rule, drawn=drawn is not None, playground=playground)
+        if drawn is not None:
             _pictures[page] = drawn
     made |= {rule_pages.source(code): rule_pages.page_of_code(code) for code in CODES}
     made[rule_pages.source(UNUSED_SUPPRESSION)] = rule_pages.page_of_unused()

@@ -31,28 +31,26 @@ def source(code: str) -> str:
     return f"{rule_page(code).removesuffix('/')}.md"
 
 
-def page_of(rule: Rule, playground: bool = False) -> str:
+def page_of(rule: Rule, *, drawn: bool, playground: bool = False) -> str:
     """The documentation of a rule, with its name in the heading and the picture behind the example.
 
     Args:
         rule: a built-in rule.
+        drawn: whether there is a picture of its example.
         playground: whether the site has a playground, which knows the examples of rules that are on by default.
     """
     text = _headed(render(rule), rule.code, rule.name)
-    shown = (
-        "## How it comes about\n\n"
-        "What [`gradlint explain`](../guides/pictures.md) draws of the first example above.\n\n"
-        f"{PICTURE}\n\n"
-    )
+    shown = ""
     if playground and rule.default:
-        shown = f"[Change it in the playground](../{PLAYGROUND}#rule={rule.code}).\n\n{shown}"
+        shown += f"[Change it in the playground](../{PLAYGROUND}#rule={rule.code}).\n\n"
+    if drawn:
+        shown += (
+            "## How it comes about\n\n"
+            "What [`gradlint explain`](../guides/pictures.md) draws of the first example above.\n\n"
+            f"{PICTURE}\n\n"
+        )
     text = text.replace("\n## Use instead\n", f"\n{shown}## Use instead\n", 1)
     return f"{_HIDE}{text}\n{_switched_off(rule.code)}"
-
-
-def page_without_picture(text: str) -> str:
-    """The page without the section that a picture would have had."""
-    return re.sub(rf"## How it comes about\n\n.*?{PICTURE}\n\n", "", text, flags=re.DOTALL)
 
 
 def page_of_code(code: str) -> str:

@@ -12,7 +12,7 @@ from gradcheck_tool.rulebook.documentation import Program, described
 from gradcheck_tool.rulebook.ruleset import RuleSet
 from scripts.docs_site.pictures import picture_of, style
 from scripts.docs_site.repository import BrokenLinkError, for_site
-from scripts.docs_site.rule_pages import PICTURE, by_family, page_of, page_without_picture
+from scripts.docs_site.rule_pages import PICTURE, by_family, page_of
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -55,11 +55,11 @@ def test_links_between_files_become_links_between_pages(page: str, text: str, ma
 
 def test_rules_lead_to_their_example_in_the_playground_if_there_is_one() -> None:
     link = "[Change it in the playground](../play/index.html#rule=GL101)"
-    assert link in page_of(RULES.rule("GL101"), playground=True)
+    assert link in page_of(RULES.rule("GL101"), drawn=False, playground=True)
     assert for_site(link, "rules/gl101.md") == link
-    assert "playground" not in page_of(RULES.rule("GL101"))
+    assert "playground" not in page_of(RULES.rule("GL101"), drawn=False)
     assert "playground" not in page_of(
-        next(rule for rule in RULES.known if not rule.default), playground=True
+        next(rule for rule in RULES.known if not rule.default), drawn=False, playground=True
     )
 
 
@@ -69,10 +69,11 @@ def test_a_link_to_nothing_is_an_error() -> None:
 
 
 def test_a_page_has_the_picture_behind_the_example() -> None:
-    text = page_of(RULES.rule("GL101"))
+    text = page_of(RULES.rule("GL101"), drawn=True)
     assert text.index("## Example") < text.index(PICTURE) < text.index("## Use instead")
-    assert PICTURE not in page_without_picture(text)
-    assert "How it comes about" not in page_without_picture(text)
+    without = page_of(RULES.rule("GL101"), drawn=False)
+    assert PICTURE not in without
+    assert "How it comes about" not in without
 
 
 def test_a_picture_is_that_of_the_rule() -> None:
