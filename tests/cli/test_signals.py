@@ -21,13 +21,15 @@ ROOT = Path(__file__).parents[2]
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 BAD = "import torch\n\nw = torch.zeros(3, requires_grad=True)\nloss = w.exp().sum()\nloss.backward(retain_variables=True)\n"
 GOOD = BAD.replace("retain_variables", "retain_graph")
-# Where the tests run in the background, interrupts are ignored, and a child would inherit that.
+# Where the tests run in the background, interrupts are ignored, and a child would inherit that. One that comes
+# while Python looks for the command is not the command's to answer. (`signal` would have to be imported first.)
 COMMAND = """
-import signal
-signal.signal(signal.SIGINT, signal.default_int_handler)
-signal.signal(signal.SIGHUP, signal.SIG_DFL)
+import _signal, posix
+_signal.signal(_signal.SIGINT, lambda number, _: posix._exit(128 + number))
+_signal.signal(_signal.SIGHUP, _signal.SIG_DFL)
 {patch}
 from gradcheck_tool.__main__ import run
+_signal.signal(_signal.SIGINT, _signal.default_int_handler)
 run()
 """
 FUNCTION = """
