@@ -57,8 +57,9 @@ class BackwardPass:
     """One backward pass: what was asked, and what came of it.
 
     `roots` are the differentiated tensors, `given` tells which of them got a gradient argument.
-    `inputs` is None for a plain backward. `leaves` are the leaf tensors that receive a gradient,
-    `ran` the nodes, `opaque` tells whether the graph continues where the model cannot see.
+    `inputs` is None for a plain backward. `leaves` are the leaf tensors that receive a gradient, `refusing`
+    those that are reached and take none, since they were frozen or detached in place after they were used;
+    `ran` are the nodes, `opaque` tells whether the graph continues where the model cannot see.
     `flows` maps an edge to the edges of its gradient's own history (create_graph). `is_mended`: nothing is
     raised, as if what the engine refuses had been mended.
     """
@@ -73,6 +74,7 @@ class BackwardPass:
     inputs: Sequence[Ref] | None = None
     cotangents: Sequence[Value] = ()
     leaves: list[Ref] = field(default_factory=list)
+    refusing: list[Ref] = field(default_factory=list)
     ran: list[Ref] = field(default_factory=list)
     opaque: bool = False
     silent: list[UnversionedWrite] = field(default_factory=list)
@@ -99,7 +101,7 @@ def run_backward(s: State, p: BackwardPass) -> None:
     for ref in sorted((Ref(n) for n in needed), key=lambda r: -r.id):
         record = s[ref]
         if isinstance(record, Tensor):
-            p.leaves.append(ref)
+            (p.refusing if record.requires_grad is False else p.leaves).append(ref)
         elif p.inputs is None or any(isinstance(e, Ref) and e.id in needed for e in record.inputs):
             _run_node(s, p, ref, record)
     if p.retain is not True:

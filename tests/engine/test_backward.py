@@ -39,6 +39,46 @@ a, b = v.exp(), w.exp()
 b.sum().backward()
 a.sum().backward()  # raises
 """,
+    "a leaf that is frozen after it was used gets no gradient, so that no step changes it": """
+import torch
+w = torch.ones(2, requires_grad=True)
+v = torch.ones(2, requires_grad=True)
+optimizer = torch.optim.SGD([w, v], lr=0.1)
+first, second = (w * w).sum(), (w * v).sum()
+w.requires_grad_(False)
+second.backward()
+optimizer.step()
+first.backward()
+(v * v).sum().backward()
+""",
+    "one that is detached in place after it was used gets none, either": """
+import torch
+w, v = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+optimizer = torch.optim.SGD([w, v], lr=0.1)
+first, second = (v * w.view(2)).sum(), w.exp().sum()
+w.detach_()
+second.backward()
+optimizer.step()
+first.backward()
+""",
+    "its hooks run": """
+import torch
+w = torch.ones(2, requires_grad=True)
+w.register_hook(lambda grad: torch.ones(2).sum().backward())  # raises
+loss = w.exp().sum()
+w.requires_grad_(False)
+loss.backward()
+""",
+    "one that is thawed before the pass gets its gradient": """
+import torch
+w = torch.ones(2, requires_grad=True)
+loss = w.exp().sum()
+w.requires_grad_(False)
+w.requires_grad_(True)
+loss.backward()
+w.grad.add_(1.0)
+w.add_(1.0)  # raises
+""",
 }
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def run_hooks(m: Interpreter, s: State, p: engine.BackwardPass) -> list[State]:
     """Call the hooks of the tensors that received a gradient."""
-    ran = {r.id for r in p.ran} | {r.id for r in p.leaves}
+    ran = {r.id for r in (*p.ran, *p.leaves, *p.refusing)}
     states = [s]
     for ref, tensor in list(s.records(Tensor)):
         if not tensor.hooks or not (
