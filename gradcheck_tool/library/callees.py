@@ -176,57 +176,79 @@ class SymbolModel(DtypeModel):
         if not (isinstance(key, tuple) and key[0] == "attr" and isinstance(key[1], (Symbol, Ref))):
             is_data = obj.kind == "data" and not any(_is_unknown(value) for value in call.args)
             return [(s, _of_data(s, call))] if is_data else None
-        name = str(key[2])
-        if name.startswith("register_") and name.endswith("hook") and call.args:
-            m.tell(s, Used(call.args[0], name, call.site))
-        if name.startswith("clip_grad") and call.args:
-            m.tell(s, Used(call.args[0], "clip", call.site))
-        if name in COUNTS and obj.kind in (None, GRAPH):
-            return [(s, Symbol(("call", obj, tuple(call.args)), "int"))]
-        if name in _OF_MODULES and _is_part(key[1]):
-            s.memory[key[1]] = learned = opaque_module(s, receiver_text(call.site), call.site)
-            m.program.assume(f"`{s[learned].name}` {HAS_PARAMETERS}")
-            return m.call_method(s, learned, name, call.args, call.kwargs, call.site, call.text)
-        handed = back_propagated(m, s, key[1], name, call) or stepped_elsewhere(m, s, [key[1]], name, call)
-        if handed is not None:
-            return handed
-        if isinstance(key[1], Ref) and is_role(s, key[1]) and computes(name, call):
-            m.program.assume(f"`{callee_text(call)}` computes with the parameters of `{s[key[1]].name}`")
-            return [(s, call_opaque_module(m, s, key[1], call, is_method=True))]
-        inherited = call_inherited(m, s, key[1], name, call) if isinstance(key[1], Ref) else None
-        if inherited is not None:
-            return [(s, inherited)]
-        is_tensors = name in TENSOR_ONLY or (obj.kind == GRAPH and _is_tensor_method(name))
+        return _call_method(m, s, obj, key[1], str(key[2]), call)
+
+
+def _call_method(
+    m: Interpreter, s: State, obj: Symbol, receiver: Symbol | Ref, name: str, call: Call
+) -> Outcomes | None:
+    """A method of something unknown, or one that is not known of something that is."""
+    if name.startswith("register_") and name.endswith("hook") and call.args:
+        m.tell(s, Used(call.args[0], name, call.site))
+    if name.startswith("clip_grad") and call.args:
+        m.tell(s, Used(call.args[0], "clip", call.site))
+    if name in COUNTS and obj.kind in (None, GRAPH):
+        return [(s, Symbol(("call", obj, tuple(call.args)), "int"))]
+    if name in _OF_MODULES and _is_part(receiver):
+        s.memory[receiver] = learned = opaque_module(s, receiver_text(call.site), call.site)
+        m.program.assume(f"`{s[learned].name}` {HAS_PARAMETERS}")
+        return m.call_method(s, learned, name, call.args, call.kwargs, call.site, call.text)
+    handed = back_propagated(m, s, receiver, name, call) or stepped_elsewhere(m, s, [receiver], name, call)
+    if handed is not None:
+        return handed
+    if isinstance(receiver, Ref):
+        return _call_unseen(m, s, obj, receiver, name, call)
+    if name == "backward" and any(_may_have_graph(s, value) for value in call.args):
+        forget_groups(s)
+        forget_missing(s)
+    elif _is_tensors(s, obj, receiver, name, call):
+        tensor = adopt(m, s, receiver, call.site)
+        return m.call(s, Method(tensor, name), call.args, call.kwargs, call.site, call.text, call.unsure)
+    part = _part_of(s, receiver, name, call) if obj.kind == GRAPH else None
+    return [(s, part)] if part is not None else _call_other(s, obj, receiver, name, call)
+
+
+def _call_unseen(
+    m: Interpreter, s: State, obj: Symbol, receiver: Ref, name: str, call: Call
+) -> Outcomes | None:
+    """A method of an object that is known, whose class does not show it."""
+    if is_role(s, receiver) and computes(name, call):
+        m.program.assume(f"`{callee_text(call)}` computes with the parameters of `{s[receiver].name}`")
+        return [(s, call_opaque_module(m, s, receiver, call, is_method=True))]
+    inherited = call_inherited(m, s, receiver, name, call)
+    if inherited is not None:
+        return [(s, inherited)]
+    if name == "backward" and any(_may_have_graph(s, value) for value in call.args):
+        forget_groups(s)
+        forget_missing(s)
+    return _call_other(s, obj, receiver, name, call)
+
+
+def _call_other(s: State, obj: Symbol, receiver: Symbol | Ref, name: str, call: Call) -> Outcomes | None:
+    """A method that shows nothing of what has it."""
+    if name == "clone" and obj.kind is None and not call.args:
+        # Modules have no such method.
+        copied = unknown()
+        s.memory[Symbol(("clone", copied))] = TRUE
+        return [(s, copied)]
+    if obj.kind == "data":
+        counts = name in COUNTS and (name != "size" or call.args)
+        number = Symbol(("call", name, (receiver, *call.args)), "int")
+        return [(s, number if counts else _of_data(s, call))]
+    if not (name in HARMLESS or obj.kind == GRAPH or _is_tensor_method(name)):
+        forget_groups(s)
+    return None
+
+
+def _is_tensors(s: State, obj: Symbol, receiver: Symbol, name: str, call: Call) -> bool:
+    """Does a method show that its receiver is a tensor?"""
+    if name in TENSOR_ONLY or _writes_in_place(name) or (obj.kind == GRAPH and _is_tensor_method(name)):
+        return True
+    if name == "requires_grad_":
         # Modules have this, too; data and sums are none, and have no gradient to turn off.
-        is_value = _is_data(key[1]) or _is_computed(key[1]) or Symbol(("clone", key[1])) in s.memory
-        is_value = is_value and FALSE not in (*call.args, *call.kwargs.values())
-        is_tensors = is_tensors or (name == "requires_grad_" and is_value)
-        is_tensors = is_tensors or (name in _MOVES and _taken_for_tensor(s, key[1]) is not None)
-        if name == "backward" and any(_may_have_graph(s, value) for value in call.args):
-            is_tensors = False
-            forget_groups(s)
-            forget_missing(s)
-        if is_tensors and isinstance(key[1], Symbol):
-            receiver = adopt(m, s, key[1], call.site)
-            return m.call(
-                s, Method(receiver, name), call.args, call.kwargs, call.site, call.text, call.unsure
-            )
-        if obj.kind == GRAPH and isinstance(key[1], Symbol):
-            part = _part_of(s, key[1], name, call)
-            if part is not None:
-                return [(s, part)]
-        if name == "clone" and obj.kind is None and not call.args:
-            # Modules have no such method.
-            copied = unknown()
-            s.memory[Symbol(("clone", copied))] = TRUE
-            return [(s, copied)]
-        if obj.kind == "data":
-            counts = name in COUNTS and (name != "size" or call.args)
-            number = Symbol(("call", name, (key[1], *call.args)), "int")
-            return [(s, number if counts else _of_data(s, call))]
-        if not (name in HARMLESS or obj.kind == GRAPH or _is_tensor_method(name)):
-            forget_groups(s)
-        return None
+        is_value = _is_data(receiver) or _is_computed(receiver) or Symbol(("clone", receiver)) in s.memory
+        return is_value and FALSE not in (*call.args, *call.kwargs.values())
+    return name in _MOVES and _taken_for_tensor(s, receiver) is not None
 
 
 # What hardly anything has but modules.
@@ -254,6 +276,11 @@ def _part_of(s: State, result: Symbol, name: str, call: Call) -> Value | None:
 
 def _is_tensor_method(name: str) -> bool:
     return name not in _OF_OTHERS and optable.find(f"torch.Tensor.{name}") is not None
+
+
+def _writes_in_place(name: str) -> bool:
+    """Is it a method that only tensors have, one that writes? (Modules have `requires_grad_`, too.)"""
+    return name.endswith("_") and name != "requires_grad_" and _is_tensor_method(name)
 
 
 def _of_data(s: State, call: Call) -> Value:

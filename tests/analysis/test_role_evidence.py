@@ -351,3 +351,23 @@ def test_what_a_loop_goes_through_and_has_a_usual_name_is_data(name: str, loop: 
     program = program.replace("for batch in enum", "for i, batch in enum")
     found = [code for _, code in findings(f"import tqdm\nfrom torch import nn\n{HEAD}{program}")]
     assert found == ["GL803"] * (name != "stages")
+
+
+WRITTEN = """
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 4)
+
+    def forward(self, batch):
+        scale = batch.scale
+        scaled = self.linear(batch.x) * scale
+        scale.{write}
+        return scaled.sum()
+"""
+
+
+@pytest.mark.parametrize("write", ["tanh_()", "lerp_(torch.zeros(4), 0.5)", "uniform_()"])
+def test_what_only_tensors_write_in_place_shows_that_a_value_is_one(write: str) -> None:
+    assert _codes(WRITTEN.format(write=write)) == ["GL201"]
+    assert _codes(WRITTEN.format(write="requires_grad_()")) == []

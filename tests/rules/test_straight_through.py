@@ -37,6 +37,12 @@ def test_a_difference_that_is_an_amount_of_its_own_is_no_estimate() -> None:
     assert check_source(HEAD.replace("return ", clipped) + "\n", "program.py", RULES) == []
 
 
+@pytest.mark.parametrize("method", ["ceil", "floor", "round", "sign", "trunc"])
+def test_what_only_tensors_can_do_shows_that_a_value_is_one(method: str) -> None:
+    text = HEAD.replace("torch.round(x)", f"x.{method}()") + "x + (q - x)\n"
+    assert [finding.code for finding in check_source(text, "program.py", RULES)] == ["GL518"]
+
+
 CODEBOOK = """
 import torch
 from torch import nn
