@@ -42,17 +42,23 @@ _PART = re.compile(
 
 
 def module_classes(s: State) -> Iterator[tuple[Ref, Class]]:
-    """The classes of modules that the file defines at its top level."""
+    """The classes of modules that can be named here."""
     return ((ref, record) for ref, record in _classes(s) if is_module_class(s, ref))
 
 
 def plain_classes(s: State) -> Iterator[tuple[Ref, Class]]:
-    """The other classes that the file defines at its top level."""
+    """The other classes that can be named here."""
     return ((ref, record) for ref, record in _classes(s) if not is_module_class(s, ref))
 
 
 def _classes(s: State) -> Iterator[tuple[Ref, Class]]:
-    for name, value in s[s.frames[0]].locals.items():
+    """Those of the file's top level, and of the functions around the one that is executed."""
+    frames = [s.frames[0]]
+    around: Ref | None = s.frames[-1]
+    while around is not None and around != s.frames[0]:
+        frames.append(around)
+        around = s[around].parent
+    for name, value in (item for frame in frames for item in s[frame].locals.items()):
         record = s.get(value, Class)
         if isinstance(name, str) and record is not None and record.name == name:
             yield value, record
@@ -127,13 +133,13 @@ def _is_bare(s: State, cls: Ref) -> bool:
 
 def _takes(s: State, cls: Ref, arity: set[int]) -> bool:
     """Can `forward` be called with these numbers of positional arguments?"""
-    forward = s.get(attributes.in_class(s, cls, "forward"), Func)
+    found = attributes.in_class(s, cls, "forward")
+    forward = None if found is None else s.get(attributes.innermost(s, found), Func)
     if forward is None:
         return False
-    params = forward.function.params[1:]
-    if any(p.kind is ir.ParamKind.VARARGS for p in params):
+    if any(p.kind is ir.ParamKind.VARARGS for p in forward.function.params):
         return True
-    positional = [p for p in params if p.is_positional]
+    positional = [p for p in forward.function.params[1:] if p.is_positional]
     least = sum(not p.has_default for p in positional)
     return all(least <= count <= len(positional) for count in arity)
 

@@ -23,14 +23,26 @@ if TYPE_CHECKING:
 REQUIRES_GRADIENT = "requires a gradient"
 # How far a value is followed through calls.
 DEPTH = 3
+# The most functions one after the other that hand on what they are given.
+MOST_HANDING_ON = 40
+_ALL_ARGUMENTS = (ir.ArgKind.STAR, ir.ArgKind.DOUBLE_STAR)
 
 
 class Place(NamedTuple):
-    """Where code stands: a function, the class that it is a method of, and the frame of its module."""
+    """Where code stands: a function, the class that it is a method of, and the frame of its module.
+
+    `around` is the innermost frame in which its names are looked up, where that is not the module's.
+    """
 
     function: ir.Function
     cls: Ref | None
     module: Ref | None
+    around: Ref | None = None
+
+
+def place_of(func: Func, cls: Ref | None) -> Place:
+    """Where a function stands, which may be a method of a class."""
+    return Place(func.function, cls, func.env.globals, func.frame)
 
 
 class Evidence:
@@ -110,30 +122,73 @@ class Evidence:
         return whole
 
     def _callee(self, s: State, place: Place, path: str) -> Place | None:
-        """The function, method or constructor of the repository that a name stands for, in whatever file."""
+        """The function, method or constructor of the repository that a name stands for, in whatever file.
+
+        Of a function that hands on all that it is given, what it hands it on to.
+        """
+        for _ in range(MOST_HANDING_ON):
+            target = self._called(s, place, path)
+            handed_on = None if target is None else target.function.worked_out(_hands_on_to)
+            if target is None or handed_on is None:
+                return target
+            place, path = target, handed_on
+        return None
+
+    def _called(self, s: State, place: Place, path: str) -> Place | None:
         cls: Ref | None = None
         value: Value | None
         if path.startswith("self."):
             cls = place.cls
             value = None if cls is None else attributes.in_class(s, cls, path.removeprefix("self."))
         else:
-            value = self._global(s, place, path)
+            value = self._named(s, place, path)
             cls = value if isinstance(value, Ref) and s.get(value, Class) is not None else None
             value = value if cls is None else attributes.in_class(s, cls, "__init__")
-        func = s.get(value, Func)
-        return None if func is None else Place(func.function, cls, func.env.globals)
+        func = s.get(attributes.innermost(s, value), Func) if value is not None else None
+        return None if func is None else place_of(func, cls)
 
-    def _global(self, s: State, place: Place, path: str) -> Value | None:
-        """What a name of the file, or a name of a module that it imports, stands for."""
+    def _named(self, s: State, place: Place, path: str) -> Value | None:
+        """What a name stands for, or one of a module or a class: `f`, `module.f`, `Class.f`."""
         first, _, inner = path.partition(".")
-        is_global = first not in place.function.local_names or place.function.kind is ir.FunctionKind.MODULE
-        frame = s.get(place.module, Frame) if is_global else None
-        value = None if frame is None else frame.locals.get(first)
-        if value is None or not inner:
-            return None if value is None else resolve_import(self._m, s, value)
-        variables = module_variables(s, resolve_import(self._m, s, value))
+        value = self._variable(s, place, first)
+        owner = None if value is None else resolve_import(self._m, s, value)
+        if owner is None or not inner:
+            return owner
+        if isinstance(owner, Ref) and s.get(owner, Class) is not None:
+            found = attributes.in_class(s, owner, inner)
+            return None if found is None else attributes.function_of(s, found)
+        variables = module_variables(s, owner)
         found = None if variables is None else variables.locals.get(inner)
         return None if found is None else resolve_import(self._m, s, found)
+
+    def _variable(self, s: State, place: Place, name: str) -> Value | None:
+        """The value of a variable of the functions around a place, or of its module."""
+        frame = s.get(place.around, Frame)
+        is_running = frame is not None and frame.function is place.function
+        is_own = name in place.function.local_names and place.function.kind is not ir.FunctionKind.MODULE
+        if is_own and not is_running:
+            return None
+        while frame is not None:
+            if name in frame.locals:
+                return frame.locals[name]
+            frame = s.get(frame.parent, Frame)
+        module = s.get(place.module, Frame)
+        return None if module is None or is_own else module.locals.get(name)
+
+
+def _hands_on_to(function: ir.Function) -> str | None:
+    """The name of what a function that takes anything gives it all to: `return f(*args, **kwargs)`."""
+    if [p.kind for p in function.params] != [ir.ParamKind.VARARGS, ir.ParamKind.KWARGS]:
+        return None
+    everything = list(zip(_ALL_ARGUMENTS, [p.name for p in function.params], strict=True))
+    names: dict[int, str] = {}
+    for instr in function.instructions():
+        if isinstance(instr, ir.LoadName):
+            names[instr.dst] = instr.name
+        elif isinstance(instr, ir.Call):
+            if [(arg.kind, names.get(arg.value)) for arg in instr.args] == everything:
+                return names.get(instr.func)
+    return None
 
 
 def _calls_backward(function: ir.Function) -> bool:

@@ -23,7 +23,7 @@ from gradcheck_tool.analysis.class_fit import (
     plain_classes,
 )
 from gradcheck_tool.analysis.defaults import is_usual_default, is_whole_number
-from gradcheck_tool.analysis.evidence import Evidence, Place, methods_of
+from gradcheck_tool.analysis.evidence import Evidence, Place, methods_of, place_of
 from gradcheck_tool.analysis.optimizer_roles import (
     is_averaged,
     is_module_object,
@@ -97,7 +97,7 @@ def arguments(
         cls: the class that the unit is a method of.
         depth: how many constructors may be called for arguments of arguments.
     """
-    place = Place(func.function, cls, func.env.globals)
+    place = place_of(func, cls)
     return Casting(m, s, place, depth).cast(func.function.params[skip:], func.defaults)
 
 
@@ -399,7 +399,8 @@ class Refinement:
     def variable(self, s: State, name: str, value: Symbol, node: Any) -> tuple[State, Value]:
         """The value of a variable that the running function stores."""
         frame: Frame = s[s.frames[-1]]
-        place = Place(frame.function, frame.cls if isinstance(frame.cls, Ref) else None, frame.env.globals)
+        cls = frame.cls if isinstance(frame.cls, Ref) else None
+        place = Place(frame.function, cls, frame.env.globals, s.frames[-1])
         return self._refined(s, place, name, self.evidence.variable(s, place, name), value, node)
 
     def attribute(self, s: State, owner: Ref, name: str, value: Symbol, node: Any) -> tuple[State, Value]:
@@ -408,7 +409,7 @@ class Refinement:
         record = s.get(cls, Class)
         if record is None:
             return s, value
-        place = Place(s[s.frames[-1]].function, cls, record.env.globals)
+        place = Place(s[s.frames[-1]].function, cls, record.env.globals, s.frames[-1])
         usage = self.evidence.attribute(s, place, name)
         state, refined = self._refined(s, place, name, usage, value, node)
         if usage is not None and usage.called and is_module_class(s, cls):

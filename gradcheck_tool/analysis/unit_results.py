@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.analysis import cut_parameters, ordinary_use
 from gradcheck_tool.analysis.class_fit import is_part
 from gradcheck_tool.analysis.detached_arguments import detached_arguments
-from gradcheck_tool.analysis.evidence import Place
+from gradcheck_tool.analysis.evidence import place_of
 from gradcheck_tool.analysis.structured_arguments import is_indexed, parts_taken
 from gradcheck_tool.domain.events import NoGraph
 from gradcheck_tool.domain.graph import Tensor
@@ -165,7 +165,7 @@ def _is_indexed(m: Interpreter, unit: Unit, ends: list[FrameExit], name: str) ->
     """Is an argument a tensor of which only rows are used, and to be differentiated?"""
     if ordinary_use.is_given_with_data(name) or ordinary_use.is_set(name):
         return False
-    place = Place(unit.func.function, unit.cls, unit.func.env.globals)
+    place = place_of(unit.func, unit.cls)
     usage = m.program.refinement.evidence.parameter(unit.start, place, name)
     return is_indexed(ends, unit.cast.values[name], usage.attributes)
 

@@ -74,7 +74,7 @@ class LibraryObjectModel(DtypeModel):
     def is_certain(self, s: State, obj: LibraryObject) -> bool:
         if obj.name in SAFE:
             return True
-        executed = obj.name in registry.FUNCTIONS and obj.name.startswith(CERTAIN)
+        executed = obj.name.startswith(CERTAIN) and registry.find(obj.name) is not None
         return executed or optable.find(obj.name) is not None
 
 

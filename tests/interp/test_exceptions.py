@@ -149,6 +149,15 @@ except Exception:
     pass
 m[0].add_(1.0)
 """,
+    "making a layer does not raise": """
+c = torch.ones(())
+with torch.set_grad_enabled(flag):
+    try:
+        w.numpy()
+        net = nn.Embedding(3, 3)
+    except RuntimeError:
+        (c + w.sum()).backward()
+""",
     "what a network of the program inherits does not raise": """
 class Net(nn.Module):
     def __init__(self):

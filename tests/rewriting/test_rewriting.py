@@ -12,7 +12,7 @@ from typing import Any
 import libcst as cst
 import pytest
 
-from tests.rewriting.judge import REWRITINGS, Changed, changed, examples, numbered, rewritten
+from tests.rewriting.judge import REWRITINGS, Changed, changed, examples, numbered, rewritten, verdict
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 PROGRAMS = [
@@ -79,6 +79,49 @@ for step in range(2):
 start = 1 if rows else 2
 """
 
+# A network that is made out of sight: how `net` is used in `fit` shows which class it is of.
+OPEN = """
+import torch
+from torch import nn
+from workshop import make_net
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+
+    def forward(self, x):
+        y = self.layer(x).exp()
+        y += x
+        return y
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.block, self.head = Block(), nn.Linear(2, 1)
+
+    def forward(self, x):
+        return self.head(self.block(x))
+
+
+def fit(model, optimizer, rows):
+    model.train()
+    for row in rows:
+        optimizer.zero_grad()
+        model(row).sum().backward()
+        optimizer.step()
+
+
+def rows(count):
+    return [torch.ones(1, 2)] * count
+
+
+net = make_net()
+fit(net, torch.optim.SGD(net.parameters(), lr=0.1), rows(3))
+"""
+
 
 def test_there_are_many_rewritings() -> None:
     assert len(REWRITINGS) >= 60
@@ -116,3 +159,19 @@ def steps(code: str) -> list[float]:
         patch.setattr(torch.optim.SGD, "step", step)
         exec(compile(code, "<program>", "exec"), {"__name__": "__main__"})
     return seen
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "in_a_function_that_another_calls",
+        "in_a_constructor",
+        "identity_decorators",
+        "identity_decorators_with_wraps",
+        "chains_of_calls",
+        "functions_as_static_methods",
+    ],
+)
+def test_the_class_of_an_object_shows_wherever_its_uses_stand(name: str) -> None:
+    assert {code for code, _ in verdict(numbered(cst.parse_module(OPEN)).code)} == {"GL201"}
+    assert changed(OPEN, name) is None

@@ -346,19 +346,20 @@ def load_state_dict(m: Interpreter, s: State, call: Call) -> Result:
     m.tell(s, facts.Taken([ref for _, ref in found], "loaded", call.site, table))
     assigned = call.flag(2, "assign", False)
     if assigned is not False:
-        _replace_parameters(s, call, bool(assigned and call.flag(1, "strict", True)))
+        _replace_parameters(s, call, s.get(table, Dict), bool(assigned and call.flag(1, "strict", True)))
         return unknown("data")
     for _, ref in found:
         engine.bump(s, ref, call.site, str(call.text), "parameter-update")
     return unknown("data")
 
 
-def _replace_parameters(s: State, call: Call, certain: bool) -> None:
+def _replace_parameters(s: State, call: Call, table: Dict | None, certain: bool) -> None:
     """New parameters (where that is not `certain`: unknown ones) in the place of those that there are.
 
-    Graphs and optimizers hold the old ones.
+    Graphs and optimizers hold the old ones. What is made in inference mode stays an inference tensor.
     """
-    for _, at in modules(s, call.self):
+    entries = table.items if table is not None else {}
+    for path, at in modules(s, call.self):
         for name, value in list(s[at].attrs.items()):
             old = s.get(value, Tensor)
             if old is None or not old.is_param or old.is_summary or name.startswith("#"):
@@ -372,7 +373,9 @@ def _replace_parameters(s: State, call: Call, certain: bool) -> None:
                 name=old.name,
             )
             made = s.edit(new)
-            made.is_param, made.inference, made.grad_state = True, False, "none" if certain else "unknown"
+            made.is_param, made.grad_state = True, "none" if certain else "unknown"
+            entry = s.get(entries.get(Const(f"{path}.{name}" if path else name)), Tensor)
+            made.inference = entry is not None and entry.inference
             s.edit(at).attrs[name] = new
 
 

@@ -147,6 +147,13 @@ y.backward(retain_graph=True)
 opt.step()
 net(m).sum().backward()
 """,
+    "parameters that are assigned in inference mode record nothing of inference tensors": """
+net = nn.Linear(3, 3)
+with torch.inference_mode():
+    net.load_state_dict({k: v * 0.5 for k, v in net.state_dict().items()}, assign=True)
+    x = torch.relu(m.clamp(min=0.0))
+net(x)
+""",
 }
 
 
