@@ -35,6 +35,7 @@ from gradcheck_tool.engine.errors import (
     REENTRANT,
     TWICE,
     Raised,
+    called,
     story,
     with_gaps,
 )
@@ -135,7 +136,7 @@ def _check_roots(s: State, p: BackwardPass) -> None:
                     site=p.site,
                     story=_made(tensor),
                     text=NON_SCALAR if several else NOT_REAL,
-                    root=str(tensor.name),
+                    root=called(s, root),
                     call=str(p.call),
                     is_complex=not several,
                 )
@@ -156,7 +157,7 @@ def _check_roots(s: State, p: BackwardPass) -> None:
                     unless=tuple((cls.name, name) for cls, name in kept),
                     story=tensor.detached_story or _made(tensor),
                     text=NO_GRAPH_AT.format(index),
-                    root=str(tensor.name),
+                    root=called(s, root),
                     reason=tensor.detached_because or ("constant" if tensor.leaf else "unknown"),
                     call=str(p.call),
                 )
@@ -200,7 +201,7 @@ def _check_cotangent(s: State, p: BackwardPass, index: int, root: Tensor) -> Non
             story=(*_made(root), *_made(given)),
             text=with_gaps(text.format(index, *sizes)),
             kind="grad-size",
-            tensor=str(root.name),
+            tensor=called(s, p.roots[index]),
             call=str(p.text),
             sizes=sizes,
         )
@@ -248,7 +249,7 @@ def _towards(s: State, p: BackwardPass, seen: set[int]) -> set[int]:
                     story=_made(tensor),
                     text=NOT_REQUIRED,
                     input=str(tensor.name),
-                    root=str(s[p.roots[0]].name) if p.roots else "",
+                    root=called(s, p.roots[0]) if p.roots else "",
                     reason="no-grad",
                 )
             )
@@ -353,7 +354,6 @@ def _flow(p: BackwardPass, target: Ref, history: tuple[Value, ...]) -> None:
 
 
 def _freed(s: State, p: BackwardPass, node: Node) -> FreedGraph:
-    root: Tensor = s[p.roots[0]]
     steps = [
         story(node.site, f"`{node.text}` saves what its backward needs here", "saved"),
         story(node.freed_site, f"`{node.freed_text}` frees it here", "freed"),
@@ -364,7 +364,7 @@ def _freed(s: State, p: BackwardPass, node: Node) -> FreedGraph:
         site=p.site,
         story=tuple(steps),
         text=TWICE,
-        root=str(root.name),
+        root=called(s, p.roots[0]),
         op=str(node.text),
         freed_by=str(node.freed_text),
         cause="",
@@ -386,7 +386,7 @@ def _modified(
         site=p.site,
         story=steps,
         text=MODIFIED,
-        root=str(s[p.roots[0]].name),
+        root=called(s, p.roots[0]),
         tensor=str(slot.text),
         op=str(node.text),
         writer=storage.writer,

@@ -8,6 +8,8 @@ from gradcheck_tool.domain.events import EngineError, InvalidTensorUse, StorySte
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.graph import Tensor
+    from gradcheck_tool.domain.state import State
+    from gradcheck_tool.domain.values import Ref
     from gradcheck_tool.findings import StepKind
 
 LEAF_WRITE = "a leaf Variable that requires grad is being used in an in-place operation."
@@ -83,6 +85,15 @@ def story(
     if tensor is None:
         return StoryStep(site, message, kind)
     return StoryStep(site, message, kind, tensor.name, tensor.storage)
+
+
+def called(s: State, ref: Ref) -> str:
+    """What the running function calls a tensor; where it has no name there, what it was called first."""
+    first = str(s[ref].name)
+    running = [at for at in s.frames if not s.fixed(at).env.is_model]
+    variables = s[running[-1]].locals if running else {}
+    names = [name for name, held in variables.items() if held == ref and isinstance(name, str)]
+    return first if first in names or not names else names[0]
 
 
 def with_gaps(text: str) -> str:

@@ -10,7 +10,7 @@ from gradcheck_tool.domain.values import Ref, Symbol, Value
 from gradcheck_tool.engine.backward import BackwardPass, _made, _reachable
 from gradcheck_tool.engine.cuts import cut_off
 from gradcheck_tool.engine.edges import edge
-from gradcheck_tool.engine.errors import INFERENCE_WRITE, UNUSED, refused, story
+from gradcheck_tool.engine.errors import INFERENCE_WRITE, UNUSED, called, refused, story
 from gradcheck_tool.engine.tensors import new_tensor
 from gradcheck_tool.engine.writes import bump
 
@@ -137,6 +137,6 @@ def unused(s: State, p: BackwardPass, target: Ref) -> UnusedInput | None:
         story=_made(tensor),
         text=UNUSED.format(list(p.inputs or ()).index(target)),
         input=str(tensor.name),
-        root=str(s[p.roots[0]].name),
+        root=called(s, p.roots[0]),
         reason="stand-in" if all(s[root].leaf for root in p.roots) else "unused",
     )

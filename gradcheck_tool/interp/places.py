@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.events import Event, Site
     from gradcheck_tool.domain.state import State
 
+# A count of rounds that is the size of data in one dimension.
+_SIZE = re.compile(r"range\([^()]*\.(?:size\(|shape\[)")
+
 
 class Places:
     """Facts about the places of the modules of one run, each worked out when it is first asked for."""
@@ -46,6 +49,11 @@ class Places:
         """Does a loop, in its function, around a place go on for a number of rounds, not for so much data?"""
         iterated = [getattr(loop.node, "iter", None) for loop in self._loops_around(site)]
         return any(node is None or "range(" in site.module.spans.text(node) for node in iterated)
+
+    def walks_a_dimension(self, site: Site) -> bool:
+        """Does the innermost loop around a place count the rows of a tensor (`for t in range(x.size(1))`)?"""
+        iterated = getattr(getattr(self.loop_of(site), "node", None), "iter", None)
+        return iterated is not None and _SIZE.search(site.module.spans.text(iterated)) is not None
 
     def _loops_around(self, site: Site) -> list[ir.Loop]:
         """The loops, in its function, around a place, the innermost one among them."""

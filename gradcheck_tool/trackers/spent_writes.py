@@ -2,6 +2,8 @@
 
 The rows of the best result so far (`best[better] = x[better]`, `torch.where(better, x, best)`) get the graph
 of what is written. Where a pass has freed an earlier one, nobody can differentiate what was written any more.
+A loop over the rows of a tensor (`for t in range(batch.size(1))`) writes each of its own once: what one batch
+leaves behind is gone with it.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ class SpentWrites(Tracker):
     def on_item_written(self, m: Interpreter, s: State, fact: ItemWritten) -> None:
         """`tensor[index] = value`."""
         targets = getattr(fact.site.node, "targets", None)
-        if fact.index is not None and targets and self._piles_up(s, fact.container, fact.value, fact.site):
+        if fact.index is None or not targets or m.places.walks_a_dimension(fact.site):
+            return
+        if self._piles_up(s, fact.container, fact.value, fact.site):
             name = self.text(fact.site, owner_of_item(targets))
             self._keep(fact.site, name, self.text(fact.site, fact.site.node.value))
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
-from gradcheck_tool.domain.events import Site
+from gradcheck_tool.domain.events import NonScalarRoot, Site
 from gradcheck_tool.domain.graph import Storage, Tensor
 from gradcheck_tool.domain.state import State
 from gradcheck_tool.engine import errors
+from tests.running import events
 
 START = """
 import torch
@@ -56,3 +57,28 @@ def test_a_refused_call_tells_where_its_tensor_was_made() -> None:
     assert (raised.event.site, raised.event.text) == (here, errors.LEAF_WRITE)
     assert [(step.site, step.message) for step in raised.event.story] == [(tensor.site, "`w` is a leaf")]
     assert torch.is_grad_enabled()
+
+
+CALLED = """
+import torch
+
+class Critic(torch.nn.Linear):
+    def forward(self, x):
+        x = super().forward(x)
+        return x
+
+def train(critic, optimizer, x):
+    score = critic(x)
+    score.backward()
+    optimizer.step()
+
+critic = Critic(2, 2)
+train(critic, torch.optim.SGD(critic.parameters(), lr=0.1), torch.ones(1, 2))
+"""
+
+
+def test_a_tensor_is_called_what_the_running_function_calls_it() -> None:
+    (event,) = events(CALLED, NonScalarRoot)
+    assert event.root == "score"
+    (made,) = event.story
+    assert made.message == "`x` is made here"

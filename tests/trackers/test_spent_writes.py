@@ -95,3 +95,32 @@ class Grown(nn.Module):
 def test_a_graph_of_which_something_is_changed_is_another_mistake(write: str, expected: list[str]) -> None:
     """What the same call writes piles nothing up: its result is differentiated as a whole, or raises."""
     assert [finding.code for finding in told(HEAD + GROWN.format(write=write))] == expected
+
+
+STEPS_OF_A_BATCH = """
+def train_critic(batch, targets, steps):
+    critic = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(critic.parameters(), lr=0.1)
+    values = torch.zeros(8, 5, 1)
+    for t in {steps}:
+        value = critic(batch[:, t])
+        values[:, t] = value
+        loss = (value - targets[:, t]).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return values.detach()
+"""
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        ("range(targets.size(1))", []),
+        ("reversed(range(targets.shape[1] - 1))", []),
+        ("range(steps)", ["GL601"]),
+    ],
+)
+def test_the_rows_of_one_batch_are_gone_with_it(steps: str, expected: list[str]) -> None:
+    """As many graphs as a tensor has rows, which die with it, are what training through time keeps, too."""
+    assert [finding.code for finding in told(HEAD + STEPS_OF_A_BATCH.format(steps=steps))] == expected

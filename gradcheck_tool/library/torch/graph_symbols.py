@@ -73,7 +73,24 @@ def doubt_siblings(s: State, part: Value) -> None:
     if maker is None:
         return
     first = s.memory.setdefault(Symbol(("started-at", maker)), part)
-    if first != part:
-        for ref in graph_behind(s, part):
-            if s.get(ref, Node) is not None:
-                s.edit(ref).unsure_freed = True
+    if first == part:
+        return
+    certain = _behind_all(s, maker)
+    for ref in graph_behind(s, part):
+        if s.get(ref, Node) is not None:
+            s.edit(ref).unsure_freed = True
+            if ref not in certain and not (ref == part and _are_all_changed(s, s[ref])):
+                s.edit(ref).saved_tensors = ()
+
+
+def _behind_all(s: State, maker: Value) -> set[Ref]:
+    """What lies behind each argument with a graph: every part of the result depends on it."""
+    inputs = s[maker].inputs  # type: ignore[index]
+    behind = [set(graph_behind(s, at)) for at in inputs if s.get(at, Node) is not None]
+    return set.intersection(*behind) if behind else set()
+
+
+def _are_all_changed(s: State, node: Node) -> bool:
+    """Has all that a result was computed with been changed, and so what any part of it was computed with?"""
+    slots = node.saved_tensors
+    return all(s[slot.storage].version_of(slot.version_counter) != slot.version for slot in slots)

@@ -118,3 +118,40 @@ def train(net, critic, criterion, optimizer, critic_optimizer, loader):
 def test_losses_of_one_call_need_not_have_a_graph_in_common(again: str, expected: list[str]) -> None:
     program = HEAD + LOSSES_OF_ONE_CALL.format(again=again)
     assert [finding.code for finding in told(program)] == expected
+
+
+LOSSES_OF_TWO = (
+    HEAD
+    + """
+def train(criterion, loader):
+    trunk = nn.Linear(2, 2)
+    one, two = (nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 2)) for _ in range(2))
+    trains_one = torch.optim.SGD({trained}.parameters(), lr=0.1)
+    trains_two = torch.optim.SGD([*trunk.parameters(), *two.parameters()], lr=0.1)
+    for x, y in loader:
+        h = trunk(x).tanh()
+        first, second = criterion({given}, y)
+        trains_one.zero_grad()
+        first.backward(retain_graph=True)
+        trains_one.step()
+        trains_two.zero_grad()
+        {write}
+        second.backward()
+        trains_two.step()
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("given", "trained", "write", "expected"),
+    [
+        ("one(h), two(h)", "one", "pass", []),  # the second loss may be of two(h) alone
+        ("one(h)", "one", "pass", ["GL202"]),  # both are of one(h)
+        ("one(h), two(h)", "one", "h.mul_(2)", ["GL201"]),  # both go through tanh
+    ],
+)
+def test_each_of_several_losses_may_be_of_another_argument(
+    given: str, trained: str, write: str, expected: list[str]
+) -> None:
+    found = told(LOSSES_OF_TWO.format(given=given, trained=trained, write=write))
+    assert [finding.code for finding in found if finding.code != "GL319"] == expected
