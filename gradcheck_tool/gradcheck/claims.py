@@ -133,6 +133,7 @@ _WORDS = (
             r"(?:\w+ ){0,2}(?:unchanged|through|on)"
             rf"|pass(?:es|ed|ing)? (?:the |on )?(?:\w+ )?{_GRADIENT} (?:\w+ )?(?:unchanged|through|on)"
             r"|(?:round|quanti[sz]|threshold|binari[sz])\w* (?:is|are) ignored"
+            r"|(?:round|quanti[sz]|binari[sz])\w* [^.;]{0,40}\bforward(?: pass)? only"
         ),
     ),
     (
@@ -146,6 +147,7 @@ _WORDS = (
         "clipped",
         (
             rf"{_GRADIENT}[- ](?:clipping|clamping)"
+            r"|(?:without|avoid\w*|prevent\w*|no) (?:a )?(?:dividing|divisions?) by (?:0|zero)"
             rf"|{_GRADIENT}[^.;]{{0,20}} (?:clipped|clamped|capped|truncated|bounded|limited|saturated)"
             rf"|(?:clip|clamp|cap|limit|bound)(?:s|ped|ping|ing|ed)? (?:of )?(?:the )?{_GRADIENT}"
         ),
@@ -155,7 +157,7 @@ _WORDS = (
         "alike",
         (
             rf"\binexact|{_GRADIENT} (?:is|are) (?:only )?(?:an? )?approxim"
-            rf"|approximat\w* (?:the )?{_GRADIENT}"
+            rf"|approx(?:imat\w*|\.)? (?:the )?{_GRADIENT}"
             rf"|(?:synthetic|natural|preconditioned|damped|phantom) {_GRADIENT}|jacobian[- ]free"
         ),
     ),

@@ -143,9 +143,9 @@ class Discovery:
         if imported.level == 0 and full in BASES:
             return True
         words = full.split(".")
-        for count in range(len(words) - 1, -1, -1):
-            if count == 0 and not imported.level:
-                return False
+        # What stands after `from` is a module by itself: where that is missing, its package is no substitute.
+        least = len(imported.module.split(".")) if imported.module else 0
+        for count in range(len(words) - 1, least - 1, -1):
             target = find_module(path, ".".join(words[:count]), imported.level)
             if target is not None and target != path:
                 names = self._read(target)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.harness.inputs.files import sample_files
+from gradcheck_tool.harness.inputs.synthesised.factories import made_by_factory
 from gradcheck_tool.harness.notebooks import run_notebook
 from gradcheck_tool.harness.roots import import_folders
 from gradcheck_tool.harness.stopping import ImportStoppedError, Stop, made_class
@@ -32,19 +33,19 @@ class LoadError(Exception):
     """A Function cannot be had; the text is the cause, in a phrase that needs no more."""
 
 
-def load_function(ref: FunctionRef) -> type:
-    """The class of a Function.
+def load_function(ref: FunctionRef, seed: int = 0) -> type:
+    """The class of a Function; a function that makes it is called with arguments that are made up.
 
     Raises:
         LoadError: its module cannot be imported, or the class is not there afterwards.
     """
     module = import_module_of(ref)
     if "<locals>" in ref.qualname:
-        made = made_class(module.__name__, ref.qualname)
+        made = made_class(module.__name__, ref.qualname) or made_by_factory(ref, module.__name__, seed)
         if made is not None:
             return made
         outer = ref.qualname.split(".<locals>")[0]
-        raise LoadError(f"defined inside the function {outer!r}: it exists only while that runs")
+        raise LoadError(f"defined inside the function {outer!r}, which could not be brought to make it")
     found: Any = module
     for name in ref.qualname.split("."):
         found = getattr(found, name, None)
@@ -121,11 +122,24 @@ def was_stopped(ref: FunctionRef) -> list[str]:
     return [f"importing {ref.module} was stopped: it trains, or takes long"]
 
 
+def _import_around(name: str, ref: FunctionRef) -> types.ModuleType:
+    """Import a module; where modules import each other in a circle, the one it met halfway comes first."""
+    try:
+        return _import_by_name(name, ref)
+    except ImportError as error:
+        frames = [frame.f_globals.get("__name__") for frame, _ in traceback.walk_tb(error.__traceback__)]
+        first = next((n for n in reversed(frames) if n and not n.startswith("importlib")), name)
+        if "partially initialized module" not in str(error) or first == name:
+            raise
+        importlib.import_module(first)
+    return importlib.import_module(name)
+
+
 def _import_dotted(ref: FunctionRef) -> types.ModuleType:
     """Import by name; where a package above does not run, without what that package itself defines."""
     failed = _import_parents(ref)
     try:
-        return _import_by_name(ref.module, ref)
+        return _import_around(ref.module, ref)
     except BaseException as error:  # noqa: BLE001 - a module raises what it likes
         for name in failed:
             del sys.modules[name]

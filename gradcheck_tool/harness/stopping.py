@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import threading
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 PATIENCE_S = 10.0
-"""Seconds after which a module that has defined the Function is stopped."""
+"""Seconds of work after which a module that has defined the Function is stopped."""
+WAITING_S = 30.0
+"""Seconds by the clock after which it is, be it at work or not."""
 _LOOK_S = 1.0
 """Seconds between two looks afterwards."""
 
@@ -44,8 +47,7 @@ class Stop:
         """Stop the module at its first step of an optimizer, or when it takes too long."""
         hook = register_optimizer_step_pre_hook(self._at_step)
         over = threading.Event()
-        thread = ctypes.c_ulong(threading.get_ident())
-        threading.Thread(target=self._wait, args=(over, thread), daemon=True).start()
+        threading.Thread(target=self._wait, args=(over, threading.get_ident()), daemon=True).start()
         try:
             yield
         finally:
@@ -56,13 +58,23 @@ class Stop:
         if self._is_far_enough():
             raise ImportStoppedError
 
-    def _wait(self, over: threading.Event, thread: ctypes.c_ulong) -> None:
-        seconds = PATIENCE_S
-        while not over.wait(seconds):
-            seconds = _LOOK_S
-            if self._is_far_enough():
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(ImportStoppedError))
+    def _wait(self, over: threading.Event, thread: int) -> None:
+        clock, work = time.monotonic() + WAITING_S, time.process_time() + PATIENCE_S
+        while not over.wait(_LOOK_S):
+            late = time.monotonic() > clock or time.process_time() > work
+            if late and self._runs(thread) and self._is_far_enough():
+                error = ctypes.py_object(ImportStoppedError)
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), error)
                 return
+
+    def _runs(self, thread: int) -> bool:
+        """Whether the module itself is at work: what is imported around it is needed, and ends by itself."""
+        frame = sys._current_frames().get(thread)  # noqa: SLF001 - documented, and there is no other way
+        while frame is not None:
+            if frame.f_code.co_name == "<module>" and Path(frame.f_code.co_filename).resolve() == self._path:
+                return True
+            frame = frame.f_back
+        return False
 
     def _is_far_enough(self) -> bool:
         """Whether the module has the name that is wanted; it is remembered, for a failed import drops it."""

@@ -242,9 +242,14 @@ def _gap(function: type) -> str | None:
 
 
 def _heirs(function: type) -> list[str]:
-    """The subclasses of a Function in its module, each of which is checked."""
+    """The subclasses of a Function in its package, each of which is checked."""
+    package = function.__module__.partition(".")[0]
     heirs: list[type] = function.__subclasses__()
-    return [heir.__qualname__ for heir in heirs if heir.__module__ == function.__module__]
+    return [
+        heir.__qualname__
+        for heir in heirs
+        if heir.__module__.partition(".")[0] == package and heir.__qualname__ != function.__qualname__
+    ]
 
 
 def _absent_device(device: str) -> str | None:

@@ -83,6 +83,12 @@ def test_imports_in_a_circle_end(project):
     assert found(one, two) == []
 
 
+def test_a_module_that_is_missing_is_not_its_package(project):
+    init = project("pkg/__init__.py", "from ._missing import *\nfrom .one import *")
+    one = project("pkg/one.py", "from ._missing import *\nclass One(missing.Base): forward = None")
+    assert found(init, one) == []
+
+
 def test_names_rows_and_modules(project):
     project("src/pkg/__init__.py")
     path = project(

@@ -200,10 +200,12 @@ class TestCauses:
         assert cause(path).startswith("needs a library that cannot be loaded: libabsent.so")
 
     def test_a_class_inside_a_function(self, project):
-        path = project("ops.py", "import torch\ndef make():\n    class Mine(torch.autograd.Function): pass\n")
+        path = project(
+            "ops.py", "import torch\ndef make():\n    1 / 0\n    class Mine(torch.autograd.Function): pass\n"
+        )
         assert (
             cause(path, "make.<locals>.Mine")
-            == "defined inside the function 'make': it exists only while that runs"
+            == "defined inside the function 'make', which could not be brought to make it"
         )
 
     def test_a_class_under_a_condition_that_does_not_hold(self, project):

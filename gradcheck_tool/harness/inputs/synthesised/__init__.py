@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from gradcheck_tool.harness.inputs.case import Case
-from gradcheck_tool.harness.inputs.synthesised.callsites import call_sites
+from gradcheck_tool.harness.inputs.synthesised.budget import Budget
+from gradcheck_tool.harness.inputs.synthesised.callsites import apply_sites, call_sites
 from gradcheck_tool.harness.inputs.synthesised.direct import Maker, search_directly
 from gradcheck_tool.harness.inputs.synthesised.domains import (
     GIVEN_ONLY,
@@ -16,8 +17,9 @@ from gradcheck_tool.harness.inputs.synthesised.domains import (
     judged,
     right_domain,
 )
-from gradcheck_tool.harness.inputs.synthesised.parameters import Parameter, parameters_of_function
-from gradcheck_tool.harness.inputs.synthesised.specs import describe
+from gradcheck_tool.harness.inputs.synthesised.objects import with_objects
+from gradcheck_tool.harness.inputs.synthesised.parameters import parameters_of_function
+from gradcheck_tool.harness.inputs.synthesised.specs import Made, describe
 from gradcheck_tool.harness.inputs.synthesised.wrappers import captured_calls
 
 if TYPE_CHECKING:
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
 
     from gradcheck_tool.harness.functions import FunctionRef
     from gradcheck_tool.harness.inputs.case import InputSettings
-    from gradcheck_tool.harness.inputs.synthesised.callsites import CallSite
     from gradcheck_tool.harness.inputs.synthesised.search import Found, State
 
 _DRAWS = 2
@@ -44,27 +45,29 @@ class Synthesised:
 def synthesised_cases(function: Any, ref: FunctionRef, settings: InputSettings) -> Synthesised:
     """Arguments for an imported Function that its forward and backward accept."""
     try:
-        parameters = parameters_of_function(function)
+        parameters = with_objects(parameters_of_function(function))
     except (ValueError, TypeError) as error:
         return Synthesised((), f"the signature of forward cannot be read: {error}", (), ())
     sites = call_sites(ref)
-    _apply_sites(parameters, sites)
+    apply_sites(parameters, sites)
     dtype = getattr(torch, settings.dtype) if settings.dtype else torch.get_default_dtype()
     maker = Maker(function, dtype, settings.device, settings.seed)
     names = tuple(parameter.name for parameter in parameters)
-    found = search_directly(maker, parameters)
+    budget = Budget()
+    found = search_directly(maker, parameters, budget)
     texts = tuple(map(describe, found.closest))
     made: tuple[Case, ...] = ()
     if found.state is not None:
-        made = _drawn(maker, found, found.state)
+        made = _drawn(maker, found, found.state, budget)
         texts = tuple(map(describe, found.state))
     doubtful = _are_doubtful(function, made)
-    if not made or doubtful or _is_poor(found):
-        # What callers pass is better than a call that moves nothing, or that backward does not count.
-        called = captured_calls(function, sites, maker)
+    if not made or doubtful or _is_poor(found) or _has_objects(found.state or ()):
+        # What callers pass is better than a call that moves nothing, or that backward does not count, and
+        # than objects that nobody has made before.
+        called = captured_calls(function, ref, sites, maker, budget)
         made = called if called or doubtful else made
     if not made and not doubtful:
-        return Synthesised((), _problem(found), texts, names)
+        return Synthesised((), _problem(found, budget), texts, names)
     if not made or _are_doubtful(function, made):
         return Synthesised(
             (), "the gradient is right for none of the functions that were passed", texts, names
@@ -85,7 +88,12 @@ def _is_poor(found: Found) -> bool:
     return found.outcome is not None and (found.outcome.flat or found.outcome.miscounted)
 
 
-def _drawn(maker: Maker, found: Found, state: State) -> tuple[Case, ...]:
+def _has_objects(state: State) -> bool:
+    """Whether an argument is an object of the package's own that was made up."""
+    return any(isinstance(spec, Made) for spec in state)
+
+
+def _drawn(maker: Maker, found: Found, state: State, budget: Budget) -> tuple[Case, ...]:
     """The same shapes with several draws of values; values of another kind where these show a wrong
     gradient and those do not.
     """
@@ -96,7 +104,7 @@ def _drawn(maker: Maker, found: Found, state: State) -> tuple[Case, ...]:
     accepted = [args for args in drawn if not maker.attempt_with(args).problem] or drawn[:1]
     words = [judged(maker.function, args) for args in accepted]
     if words[0] == "wrong" and "surrogate" not in words:
-        domain = right_domain(maker, state)
+        domain = right_domain(maker, state, budget)
         if domain is not None:
             note = f"{_call(domain)}; for other values the gradient is wrong, or they make no sense"
             return (Case(maker.arguments(domain), note=note, options=GIVEN_ONLY),)
@@ -113,21 +121,12 @@ def _call(state: State) -> str:
     return "f(" + ", ".join(map(describe, state)) + ")"
 
 
-def _apply_sites(parameters: list[Parameter], sites: list[CallSite]) -> None:
-    """Give parameters the values that call sites pass; drop those of `*args` that no call passes."""
-    for site in sites:
-        for position, values in site.values.items():
-            if position < len(parameters):
-                seen = parameters[position].seen
-                seen += [value for value in values if value not in seen]
-    counts = {site.count for site in sites if site.count is not None}
-    if len(counts) == 1 and parameters and parameters[-1].variable:
-        del parameters[max(1, *counts) :]
-
-
-def _problem(found: Found) -> str:
-    if found.outcome is None:
+def _problem(found: Found, budget: Budget) -> str:
+    if found.outcome is None and not budget.over:
         return "no parameter is known"
-    if found.outcome.missing:
-        return f"needs what is not installed: {found.outcome.problem}"
-    return f"{found.tries} tries, the one that came farthest: {found.outcome.problem}"
+    problem = found.outcome.problem if found.outcome is not None else "none"
+    if found.outcome is not None and found.outcome.missing:
+        return f"needs what is not installed: {problem}"
+    if budget.over:
+        return f"no arguments found in {budget.spent:.0f} s; the try that came farthest: {problem}"
+    return f"{found.tries} tries, the one that came farthest: {problem}"

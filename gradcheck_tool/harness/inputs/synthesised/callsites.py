@@ -1,4 +1,7 @@
-"""Where the repository calls a Function: which values it passes, and from inside which functions."""
+"""Where the repository calls a Function: which values it passes, and from inside which functions.
+
+Functions that call those functions are callers, too, at one remove.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,10 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from gradcheck_tool.trust.reading import read_program
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from gradcheck_tool.harness.functions import FunctionRef
+    from gradcheck_tool.harness.inputs.synthesised.parameters import Parameter
 
 _MOST_FILES = 400
 _Definition = ast.FunctionDef | ast.ClassDef
@@ -31,6 +35,8 @@ class CallSite:
         count: number of positional arguments; None where they are unpacked from something.
         conditions: what an `if` around the call asks for: parameters of the function and of the making of
             its object -> a value with which the call is reached.
+        alias: another name that is given to what is called, at the top of the file.
+        is_function: the class around is an autograd.Function.
     """
 
     filename: str
@@ -39,30 +45,90 @@ class CallSite:
     values: dict[int, list[Any]] = field(default_factory=dict)
     count: int | None = None
     conditions: dict[str, Any] = field(default_factory=dict)
+    alias: str | None = None
+    is_function: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """What is called somewhere: a name, maybe after dots, or `apply` of the Function of this name."""
+
+    name: str
+    apply: bool = False
+
+    def matches(self, node: ast.expr, aliases: frozenset[str]) -> bool:
+        """Whether an expression stands for it; `aliases` are other names that a file gives it."""
+        if _last_name(node) in aliases:
+            return True
+        if not self.apply:
+            return _last_name(node) == self.name
+        return (
+            isinstance(node, ast.Attribute) and node.attr == "apply" and _last_name(node.value) == self.name
+        )
 
 
 def call_sites(ref: FunctionRef) -> list[CallSite]:
     """The calls of a Function in its own file and in the package around it, nearest first."""
-    name = ref.qualname.rsplit(".", 1)[-1]
+    return sites_of(Called(ref.qualname.rsplit(".", 1)[-1], apply=True), ref)
+
+
+def apply_sites(parameters: list[Parameter], sites: Sequence[CallSite]) -> None:
+    """Give parameters the values that call sites pass; drop those of `*args` that no call passes."""
+    for site in sites:
+        for position, values in site.values.items():
+            if position < len(parameters):
+                seen = parameters[position].seen
+                seen += [value for value in values if value not in seen]
+    counts = {site.count for site in sites if site.count is not None}
+    if len(counts) == 1 and parameters and parameters[-1].variable:
+        del parameters[max(1, *counts) :]
+        for parameter in parameters:
+            parameter.variable = False
+
+
+def callers_of(site: CallSite, ref: FunctionRef) -> list[CallSite]:
+    """Where that is called which a call site stands in: a function, a method, or the making of its object."""
+    called = _around(site)
+    return sites_of(called, ref) if called is not None else []
+
+
+def _around(site: CallSite) -> Called | None:
+    if site.within is None:
+        return Called(site.alias) if site.alias is not None else None
+    path = site.within.split(".")
+    if site.owner is None:
+        return Called(path[0])
+    if site.is_function:
+        return Called(site.owner, apply=True)
+    made = path[-1] in ("forward", "__call__", "__init__")
+    return Called(site.owner if made else path[-1])
+
+
+def sites_of(called: Called, ref: FunctionRef) -> list[CallSite]:
+    """Its calls in the file of a Function and in the package around that, nearest first."""
     found = []
-    for path in _files(ref):
+    for path in _files(ref, called.name):
         tree = _tree(str(path))
         if tree is not None:
-            found += list(_sites(tree, name, str(path)))
+            found += list(_sites(tree, called, str(path)))
     return found
 
 
-def _files(ref: FunctionRef) -> Iterator[Path]:
-    """The file of the Function, then those of its folder, then those of its package."""
+def _files(ref: FunctionRef, name: str) -> Iterator[Path]:
+    """The file of the Function, then those of its folder, then those of its package that say a name."""
     own = Path(ref.filename)
     yield own
-    name = ref.qualname.rsplit(".", 1)[-1].encode()
-    top = Path(ref.root, ref.module.split(".")[0]) if "." in ref.module else own.parent
-    for count, path in enumerate(sorted(top.rglob("*.py"), key=lambda p: (p.parent != own.parent, p))):
-        if count > _MOST_FILES:
-            return
-        if path != own and name in _bytes(str(path)):
+    word = name.encode()
+    for path in _around_file(own, Path(ref.root, ref.module.split(".")[0]) if "." in ref.module else None):
+        if word in _bytes(str(path)):
             yield path
+
+
+@lru_cache(maxsize=64)
+def _around_file(own: Path, package: Path | None) -> tuple[Path, ...]:
+    """The other files of a package, or of a file's folder, those beside the file first."""
+    found = (path for path in (package or own.parent).rglob("*.py") if path != own)
+    return tuple(sorted(found, key=lambda p: (p.parent != own.parent, p))[:_MOST_FILES])
 
 
 @lru_cache(maxsize=1024)
@@ -81,40 +147,58 @@ def _tree(path: str) -> ast.Module | None:
         return None
 
 
-def _sites(tree: ast.Module, name: str, filename: str) -> Iterator[CallSite]:
-    aliases = {
-        target.id
+def _sites(tree: ast.Module, called: Called, filename: str) -> Iterator[CallSite]:
+    """The calls, then the places where it is mentioned otherwise, as what is kept or given on."""
+    aliases = frozenset(
+        alias
         for node in ast.walk(tree)
-        if isinstance(node, ast.Assign) and _is_apply(node.value, name)
+        if isinstance(node, ast.Assign) and called.matches(node.value, frozenset())
         for target in node.targets
-        if isinstance(target, ast.Name)
-    }
-    for trail, asked, call in _calls(tree, (), {}):
-        function = call.func
-        if _is_apply(function, name) or (isinstance(function, ast.Name) and function.id in aliases):
-            yield _site(call, trail, asked, filename)
+        if (alias := _last_name(target)) is not None
+    )
+    calls, others = [], []
+    for trail, asked, node in _expressions(tree, (), {}):
+        if isinstance(node, ast.Call) and called.matches(node.func, aliases):
+            calls.append(_site(node, trail, asked, filename))
+        elif not isinstance(node, ast.Call) and called.matches(node, frozenset()):
+            others.append(_mention(trail, filename))
+    yield from calls
+    known = {site.within for site in (*calls, CallSite(filename, None, None))}
+    yield from (site for site in others if site.within not in known)
+    yield from (CallSite(filename, None, None, alias=alias) for alias in sorted(aliases))
 
 
-def _is_apply(node: ast.expr, name: str) -> bool:
-    if not isinstance(node, ast.Attribute) or node.attr != "apply":
-        return False
-    owner = node.value
-    return (isinstance(owner, ast.Name) and owner.id == name) or (
-        isinstance(owner, ast.Attribute) and owner.attr == name
+def _mention(trail: tuple[_Definition, ...], filename: str) -> CallSite:
+    owner = next((d for d in reversed(trail) if isinstance(d, ast.ClassDef)), None)
+    within = ".".join(d.name for d in trail) or None
+    return CallSite(
+        filename, within, owner.name if owner is not None else None, is_function=_is_function(owner)
     )
 
 
-def _calls(
+def _is_function(owner: ast.ClassDef | None) -> bool:
+    """Whether a class is a Function by the look of its bases."""
+    return owner is not None and any("Function" in (_last_name(base) or "") for base in owner.bases)
+
+
+def _last_name(node: ast.AST) -> str | None:
+    """`c` of `c` and of `a.b.c`."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def _expressions(
     node: ast.AST, trail: tuple[_Definition, ...], asked: dict[str, Any]
-) -> Iterator[tuple[tuple[_Definition, ...], dict[str, Any], ast.Call]]:
-    """Every call with the definitions around it, and with what the `if`s around it ask for."""
+) -> Iterator[tuple[tuple[_Definition, ...], dict[str, Any], ast.expr]]:
+    """Every call, name and attribute, with the definitions around it and what the `if`s around it ask for."""
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.Call):
+        if isinstance(child, (ast.Call, ast.Name, ast.Attribute)):
             yield trail, asked, child
         inner = (*trail, child) if isinstance(child, (ast.FunctionDef, ast.ClassDef)) else trail
         reached = isinstance(node, ast.If) and child in node.body
         more = {**asked, **wanted(node.test)} if isinstance(node, ast.If) and reached else asked
-        yield from _calls(child, inner, more)
+        yield from _expressions(child, inner, more)
 
 
 def wanted(test: ast.expr) -> dict[str, Any]:
@@ -149,6 +233,7 @@ def _site(call: ast.Call, trail: tuple[_Definition, ...], asked: dict[str, Any],
     owner = next((d for d in reversed(trail) if isinstance(d, ast.ClassDef)), None)
     within = ".".join(d.name for d in trail) or None
     site = CallSite(filename, within, owner.name if owner is not None else None)
+    site.is_function = _is_function(owner)
     known = _defaults(function) if function is not None else {}
     begin = _begin(owner) if owner is not None else None
     attributes = _attributes(begin) if begin is not None else {}

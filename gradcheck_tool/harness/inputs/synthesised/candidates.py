@@ -67,6 +67,7 @@ def _sources(parameter: Parameter) -> Iterable[tuple[Iterable[Spec], float]]:
         yield [TensorSpec((SIDE, SIDE), center=float(value)) for value in numbers[:2]], -0.5
         yield [TensorSpec((SIDE, SIDE))], 0
         said = tuple(spec for spec in said if isinstance(spec, TensorSpec))
+    yield parameter.objects, 0.1
     yield said, 0.1
     if not parameter.required:
         # `None` often stands for "the caller made none": a value tries more of the code.

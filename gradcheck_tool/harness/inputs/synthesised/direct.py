@@ -14,13 +14,14 @@ from gradcheck_tool.gradcheck.target import backward_of, overrides
 from gradcheck_tool.gradcheck.tree import flatten
 from gradcheck_tool.harness.inputs.synthesised.search import Found, Search, State
 from gradcheck_tool.harness.inputs.synthesised.sizes import with_distinct_sizes, without_unused
-from gradcheck_tool.harness.inputs.synthesised.specs import Several, Spec, TensorSpec, build
+from gradcheck_tool.harness.inputs.synthesised.specs import Made, Several, Spec, TensorSpec, build
 from gradcheck_tool.harness.inputs.synthesised.trial import Outcome, try_call
 from gradcheck_tool.harness.inputs.synthesised.usage import Body
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from gradcheck_tool.harness.inputs.synthesised.budget import Budget
     from gradcheck_tool.harness.inputs.synthesised.parameters import Parameter
 
 
@@ -41,7 +42,10 @@ class Maker:
 
     def attempt(self, state: State) -> Outcome:
         """Try the Function with these arguments."""
-        return self.attempt_with(self.arguments(state))
+        made = quiet(lambda: self.arguments(state))
+        if isinstance(made, Exception):
+            return Outcome(f"{type(made).__name__}: {made}", 0)
+        return self.attempt_with(made)
 
     def attempt_with(self, arguments: Sequence[Any]) -> Outcome:
         """Try the Function with given arguments."""
@@ -68,11 +72,14 @@ class Maker:
         return [y.detach() for y in outputs if isinstance(y, torch.Tensor)]
 
 
-def search_directly(maker: Maker, parameters: Sequence[Parameter]) -> Found:
+_TRIES, _FEW_TRIES, _SECONDS = 1000, 60, 8.0
+
+
+def search_directly(maker: Maker, parameters: Sequence[Parameter], budget: Budget) -> Found:
     """Search for arguments of `apply`; their lengths differ where that is accepted, and only tensors
     that get a gradient require one.
     """
-    found = Search(parameters, maker.attempt).run()
+    found = _search(maker, parameters, budget.share(_SECONDS))
     if found.state is None or not found.outcome or found.outcome.problem:
         return found
     state = without_unused(found.state, lambda s: _good(maker.attempt(s)), maker.unused)
@@ -81,6 +88,17 @@ def search_directly(maker: Maker, parameters: Sequence[Parameter]) -> Found:
     state = wanting if _good(maker.attempt(wanting)) else state
     outcome = maker.attempt(state)
     return replace(found, state=needing(state, outcome.gradients), outcome=outcome)
+
+
+def _search(maker: Maker, parameters: Sequence[Parameter], budget: Budget) -> Found:
+    """Search with few of the values that `*args` takes, then with more."""
+    variable = sum(parameter.variable for parameter in parameters)
+    fixed = len(parameters) - variable
+    for count in range(1, variable):
+        found = Search(parameters[: fixed + count], maker.attempt).run(_FEW_TRIES, budget)
+        if found.state is not None:
+            return found
+    return Search(parameters, maker.attempt).run(_TRIES, budget)
 
 
 def _good(outcome: Outcome) -> bool:
@@ -106,6 +124,10 @@ def _needing(spec: Spec, came: Iterator[bool]) -> Spec:
         return replace(spec, grad=spec.grad and got_one)
     if isinstance(spec, Several):
         return replace(spec, items=tuple(_needing(item, came) for item in spec.items))
+    if isinstance(spec, Made):
+        if issubclass(spec.owner, tuple):
+            return replace(spec, items=tuple((name, _needing(item, came)) for name, item in spec.items))
+        return spec
     for leaf in flatten(spec.value)[0]:
         if isinstance(leaf, torch.Tensor):
             next(came, False)

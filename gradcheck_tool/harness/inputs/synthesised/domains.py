@@ -6,7 +6,6 @@ too, and says nothing about them. Where the gradient is right for such arguments
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
@@ -28,6 +27,7 @@ from gradcheck_tool.harness.inputs.synthesised.specs import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from gradcheck_tool.harness.inputs.synthesised.budget import Budget
     from gradcheck_tool.harness.inputs.synthesised.direct import Maker
     from gradcheck_tool.harness.inputs.synthesised.search import State
 
@@ -64,11 +64,11 @@ def calls_a_guess(args: Sequence[Any]) -> bool:
     return any(callable(leaf) for leaf in flatten(list(args))[0])
 
 
-def right_domain(maker: Maker, state: State) -> State | None:
+def right_domain(maker: Maker, state: State, budget: Budget) -> State | None:
     """Arguments with some usual property for which the gradient is right; None where none is found."""
-    deadline = time.thread_time() + _SECONDS
+    budget = budget.share(_SECONDS)
     for other in _others(state):
-        if time.thread_time() > deadline:
+        if budget.over:
             return None
         args = maker.arguments(other)
         if maker.attempt_with(args).problem:

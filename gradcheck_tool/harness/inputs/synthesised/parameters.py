@@ -15,6 +15,8 @@ from gradcheck_tool.harness.inputs.synthesised.usage import Body, Usage
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gradcheck_tool.harness.inputs.synthesised.specs import Spec
+
 _MOST_VARIABLE = 4
 _TYPE = re.compile(r"\b((?:nn\.)?Module|Tensor|int|float|bool|str)\b")
 
@@ -32,6 +34,8 @@ class Parameter:
         variable: it stands for one of `*args`.
         keyword: it can be passed by name only.
         seen: values that call sites give it.
+        module: of the callable.
+        objects: what it may be beside tensors and plain values.
     """
 
     name: str
@@ -42,6 +46,8 @@ class Parameter:
     variable: bool = False
     keyword: bool = False
     seen: list[Any] = field(default_factory=list)
+    module: str = ""
+    objects: tuple[Spec, ...] = ()
 
     @property
     def required(self) -> bool:
@@ -87,7 +93,14 @@ def parameters_of(function: Any, skip: int = 0) -> list[Parameter]:
     usages = Body(function).usages([item.name for item in found])
     for parameter in found:
         parameter.usage = usages[parameter.name]
+        parameter.module = getattr(function, "__module__", None) or ""
     return found
+
+
+def maker_of(owner: type) -> tuple[Any, int]:
+    """What makes objects of a class, and how many of its first parameters a caller does not give."""
+    begin = next((vars(base)["__init__"] for base in owner.__mro__ if "__init__" in vars(base)), None)
+    return (begin, 1) if hasattr(begin, "__code__") else (owner, 0)
 
 
 def _annotations(function: Any) -> dict[str, Any]:

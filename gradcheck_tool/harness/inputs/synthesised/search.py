@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 import re
-import time
 from dataclasses import dataclass, field, replace
 from itertools import count, product
 from typing import TYPE_CHECKING
@@ -16,11 +15,10 @@ from gradcheck_tool.harness.inputs.synthesised.specs import SIDE, Spec, TensorSp
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from gradcheck_tool.harness.inputs.synthesised.budget import Budget
     from gradcheck_tool.harness.inputs.synthesised.parameters import Parameter
     from gradcheck_tool.harness.inputs.synthesised.trial import Outcome
 
-MOST_TRIES = 1000
-MOST_SECONDS = 8.0
 _GAIN = 2.0
 _UNSUSPECTED = 1.5
 _MOST_CHILDREN = 120
@@ -75,7 +73,7 @@ class Search:
         self._known: set[State] = set()
         self._numbers = count()
 
-    def run(self, tries: int = MOST_TRIES, seconds: float = MOST_SECONDS) -> Found:
+    def run(self, tries: int, budget: Budget) -> Found:
         """The first state that is accepted, preferring one whose gradients are not all zero.
 
         Where none is, one for which backward returns a wrong number of gradients: it does so for the right
@@ -83,14 +81,12 @@ class Search:
         """
         for cost, state in self._starts():
             self._push(state, cost, 0, (-1, 0))
-        # Time of work: what is found does not depend on what else the machine does.
-        deadline = time.thread_time() + seconds
         best: Found | None = None
         spare: Found | None = None
         miscounted: Found | None = None
         missing = 0
         for number in range(1, tries + 1):
-            if not self._queue or time.thread_time() > deadline:
+            if not self._queue or budget.over:
                 break
             node = heapq.heappop(self._queue)
             outcome = self._attempt(node.state)

@@ -73,7 +73,15 @@ class Several:
     as_list: bool = False
 
 
-Spec = TensorSpec | Plain | Several
+@dataclass(frozen=True, slots=True)
+class Made:
+    """An object: `owner` called with these values, some of them by name."""
+
+    owner: type
+    items: tuple[tuple[str, Spec], ...] = ()
+
+
+Spec = TensorSpec | Plain | Several | Made
 
 
 def plain(value: Any) -> Plain:
@@ -93,6 +101,8 @@ def build(spec: Spec, generator: torch.Generator, dtype: torch.dtype, device: st
     if isinstance(spec, Several):
         made = [build(item, generator, dtype, device) for item in spec.items]
         return made if spec.as_list else tuple(made)
+    if isinstance(spec, Made):
+        return spec.owner(**{name: build(item, generator, dtype, device) for name, item in spec.items})
     value = _drawn(spec, generator, dtype).to(device)
     return value.requires_grad_(spec.grad and spec.differentiable)
 
@@ -104,6 +114,9 @@ def describe(spec: Spec) -> str:
     if isinstance(spec, Several):
         inside = ", ".join(map(describe, spec.items))
         return f"[{inside}]" if spec.as_list else f"({inside},)" if spec.items else "()"
+    if isinstance(spec, Made):
+        inside = ", ".join(f"{name}={describe(item)}" for name, item in spec.items)
+        return f"{spec.owner.__qualname__}({inside})"
     if spec.center is not None:
         near = f"torch.rand({', '.join(map(str, spec.shape)) or '()'}, {_OPTIONS})"
         return f"{near}.mul({0.2 * spec.center:g}).add({0.9 * spec.center:g}).requires_grad_()"

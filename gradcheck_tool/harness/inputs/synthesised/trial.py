@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _SECONDS = 2.0
 _MOST_ELEMENTS = 1 << 22
+_LONGEST = 300
 
 
 class TooSlowError(BaseException):
@@ -70,7 +71,7 @@ def try_call(call: Callable[..., Any], args: Sequence[Any], bodies: Sequence[tup
     leaves, rebuild = flatten(list(args))
     stage = 1
     try:
-        with _limited(), warnings.catch_warnings(), torch.enable_grad():
+        with limited(), warnings.catch_warnings(), torch.enable_grad():
             warnings.simplefilter("ignore")
             # In-place Functions refuse leaves. What a module holds is to be the tensor that it holds.
             held = held_by_others(leaves)
@@ -86,7 +87,7 @@ def try_call(call: Callable[..., Any], args: Sequence[Any], bodies: Sequence[tup
             return _backward(leaves, outputs)
     except TooSlowError:
         return Outcome(f"works for longer than {_SECONDS:g} s", 0)
-    except Exception as error:  # noqa: BLE001 - guessed arguments make user code raise anything
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - guessed arguments make user code raise anything
         return _failed(error, stage, bodies)
 
 
@@ -130,9 +131,9 @@ def _finite(value: Tensor) -> bool:
     return bool(torch.isfinite(value).all())
 
 
-def _failed(error: Exception, stage: int, bodies: Sequence[tuple[int, Body]]) -> Outcome:
+def _failed(error: BaseException, stage: int, bodies: Sequence[tuple[int, Body]]) -> Outcome:
     """Where in forward or backward an exception came from."""
-    problem = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    problem = f"{type(error).__name__}: {_shortened(' '.join(str(error).split()))}"
     missing = isinstance(error, ImportError) or "'_OpNamespace'" in problem
     by_code = {id(body.code): (at, body) for at, body in bodies}
     trace, place = error.__traceback__, None
@@ -147,8 +148,13 @@ def _failed(error: Exception, stage: int, bodies: Sequence[tuple[int, Body]]) ->
     return Outcome(problem, at, row, body.suspects(row), missing=missing)
 
 
+def _shortened(text: str) -> str:
+    """Both ends of a long text: what a compiler of its own raises says the cause at the end."""
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} ... {text[-_LONGEST // 2 :]}"
+
+
 @contextmanager
-def _limited() -> Iterator[None]:
+def limited() -> Iterator[None]:
     """Raise `TooSlowError` after some seconds of work, where a signal can: in the main thread of Unix."""
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield

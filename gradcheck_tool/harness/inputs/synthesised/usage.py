@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from gradcheck_tool.gradcheck.parsed import parsed
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ class Usage:
         flag: it decides a branch by itself.
         none: it is compared with None.
         words: strings that it is compared with.
+        attributes: what is read of it that no tensor has.
     """
 
     rank: int | None = None
@@ -51,6 +54,7 @@ class Usage:
     flag: bool = False
     none: bool = False
     words: list[str] = field(default_factory=list)
+    attributes: set[str] = field(default_factory=set)
 
 
 class Body:
@@ -115,6 +119,8 @@ def _note(usage: Usage, change: Mapping[str, Any]) -> None:
     for key, value in change.items():
         if key == "least":
             usage.least = max(usage.least, value)
+        elif key == "attributes":
+            usage.attributes |= value
         elif key == "words":
             usage.words += [word for word in value if word not in usage.words]
         else:
@@ -125,10 +131,11 @@ def _facts(node: ast.AST) -> Iterator[tuple[str, dict[str, Any]]]:
     """Facts about names that one node shows by itself."""
     if isinstance(node, ast.Assign):
         yield from _of_assignment(node)
-    elif (
-        isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr in _TENSOR_METHODS
-    ):
-        yield node.value.id, {"tensor": True}
+    elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        if node.attr in _TENSOR_METHODS:
+            yield node.value.id, {"tensor": True}
+        elif not hasattr(torch.Tensor, node.attr):
+            yield node.value.id, {"attributes": {node.attr}}
     elif isinstance(node, ast.Call):
         yield from _of_call(node)
     elif isinstance(node, ast.Subscript):

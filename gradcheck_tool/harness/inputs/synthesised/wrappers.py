@@ -9,8 +9,8 @@ from __future__ import annotations
 import copy
 import inspect
 import sys
-from dataclasses import dataclass
-from pathlib import Path
+from collections import deque
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -21,8 +21,11 @@ from gradcheck_tool.gradcheck.rng import preserved
 from gradcheck_tool.gradcheck.session import quiet
 from gradcheck_tool.gradcheck.tree import flatten
 from gradcheck_tool.harness.inputs.case import Case
+from gradcheck_tool.harness.inputs.synthesised.callees import Callee, callee_of
+from gradcheck_tool.harness.inputs.synthesised.callsites import callers_of
 from gradcheck_tool.harness.inputs.synthesised.candidates import candidates
-from gradcheck_tool.harness.inputs.synthesised.parameters import Parameter, parameters_of
+from gradcheck_tool.harness.inputs.synthesised.examples import examples_of, main_block
+from gradcheck_tool.harness.inputs.synthesised.objects import with_objects
 from gradcheck_tool.harness.inputs.synthesised.search import Search, State
 from gradcheck_tool.harness.inputs.synthesised.specs import TensorSpec
 from gradcheck_tool.harness.inputs.synthesised.trial import Outcome, try_call
@@ -32,103 +35,68 @@ from gradcheck_tool.harness.record.interception import intercepted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from gradcheck_tool.harness.functions import FunctionRef
+    from gradcheck_tool.harness.inputs.synthesised.budget import Budget
     from gradcheck_tool.harness.inputs.synthesised.callsites import CallSite
     from gradcheck_tool.harness.inputs.synthesised.direct import Maker
 
-_MOST_WRAPPERS = 6
-_TRIES, _SECONDS = 300, 4.0
+_MOST_WRAPPERS = 16
+_FARTHEST = 2
+"""Callers of callers of callers."""
+_TRIES, _SECONDS = 300, 3.0
 _KEPT = 2
 _SHAPES = ((2, 3, 16, 16), (2, 3, 16), (4, 8))
 
 _Call = tuple[tuple[Any, ...], dict[str, Any]]
 
 
-def captured_calls(function: Any, sites: list[CallSite], maker: Maker) -> tuple[Case, ...]:
+def captured_calls(
+    function: Any, ref: FunctionRef, sites: Sequence[CallSite], maker: Maker, budget: Budget
+) -> tuple[Case, ...]:
     """Calls of the Function that functions around its call sites made; empty where none was reached."""
-    places = {(site.filename, site.within, str(site.conditions)): site for site in sites if site.within}
-    tried = 0
-    for site in places.values():
-        callee = _callee(site)
-        if callee is None:
-            continue
-        tried += 1
-        if tried > _MOST_WRAPPERS:
-            return ()
-        calls = _search(function, callee, maker) or _round_trips(function, callee, maker)
+    for callee in islice(_callees(ref, sites), _MOST_WRAPPERS):
+        if budget.over:
+            break
+        calls = _examples(function, examples_of(callee.body, callee.owner), maker)
+        calls = calls or _search(function, callee, maker, budget.share(_SECONDS))
+        calls = calls or _round_trips(function, callee, maker)
         if calls:
-            return tuple(
-                Case(args, kwargs, "synthesised", f"as {callee.text} calls it") for args, kwargs in calls
-            )
-    return ()
+            return _cases(calls, f"as {callee.text} calls it")
+    return _cases(
+        _examples(function, main_block(ref.filename), maker), "as the main block of its file calls it"
+    )
 
 
-@dataclass(frozen=True)
-class _Callee:
-    """What is called to reach a call site: a function, or the making of an object and a method of it.
-
-    Attributes:
-        call: takes the values of `parameters`, in order.
-        parameters: those that a call must give.
-        given: how many of them, at the end, are not for making the object.
-        text: its name.
-        body: the function or method around the call site.
-        owner: the class of the object.
-    """
-
-    call: Callable[..., Any]
-    parameters: list[Parameter]
-    given: int
-    text: str
-    body: Any
-    owner: type | None = None
+def _cases(calls: Sequence[_Call], note: str) -> tuple[Case, ...]:
+    return tuple(Case(args, kwargs, "synthesised", note) for args, kwargs in calls)
 
 
-def _callee(site: CallSite) -> _Callee | None:
-    module = _loaded(site.filename)
-    if module is None or site.within is None:
-        return None
-    path = site.within.split(".")
-    outer: Any = getattr(module, path[0], None)
-    try:
-        if len(path) == 1 and callable(outer) and not isinstance(outer, type):
-            needed, call = _needed(outer, parameters_of(outer), site.conditions)
-            return _Callee(call, needed, len(needed), path[0], outer)
-        method: Any = getattr(outer, path[1], None) if len(path) > 1 and isinstance(outer, type) else None
-        if method is None or issubclass(outer, torch.autograd.Function):
-            return None
-        made, make = _needed(outer, parameters_of(_maker(outer), skip=1), site.conditions)
-        found = parameters_of(method, skip=1)
-    except (ValueError, TypeError):
-        return None
-    given, _ = _needed(method, found, site.conditions)
-
-    def make_and_call(*args: Any) -> Any:
-        target = make(*args[: len(made)])
-        called = target if path[1] in ("forward", "__call__") else getattr(target, path[1])
-        return _needed(called, found, site.conditions)[1](*args[len(made) :])
-
-    return _Callee(make_and_call, [*made, *given], len(given), ".".join(path[:2]), method, outer)
+def _callees(ref: FunctionRef, sites: Sequence[CallSite]) -> Iterator[Callee]:
+    """What stands around the call sites, then what calls that."""
+    pending = deque((site, 0) for site in sites)
+    seen: set[tuple[str, str | None, str]] = set()
+    while pending:
+        site, distance = pending.popleft()
+        place = (site.filename, site.within, str(site.conditions))
+        if place in seen:
+            continue
+        seen.add(place)
+        callee = callee_of(site.filename, site.within, site.conditions) if site.within else None
+        if callee is not None:
+            yield callee
+        if distance < _FARTHEST:
+            pending += ((caller, distance + 1) for caller in callers_of(site, ref))
 
 
-def _maker(owner: type) -> Any:
-    """The `__init__` that makes objects of a class."""
-    return next(vars(base)["__init__"] for base in owner.__mro__ if "__init__" in vars(base))
+def _examples(function: Any, runs: Iterator[Callable[[], Any]], maker: Maker) -> list[_Call]:
+    """Calls of the Function by code that shows how something is used."""
+    kept: list[_Call] = []
+    for run in runs:
+        _tried(function, run, (), maker, kept, [])
+    return kept[:_KEPT]
 
 
-def _needed(
-    call: Callable[..., Any], parameters: list[Parameter], conditions: dict[str, Any]
-) -> tuple[list[Parameter], Callable[..., Any]]:
-    """The parameters without a default, and the callable that takes them in order.
-
-    Those on which it depends that the call site is reached are set; the rest is best left to the defaults.
-    """
-    names = {parameter.name for parameter in parameters}
-    fixed = {name: value for name, value in conditions.items() if name in names}
-    needed = [p for p in parameters if p.required and not p.variable and p.name not in fixed]
-    return needed, lambda *args: call(**fixed, **{p.name: a for p, a in zip(needed, args, strict=True)})
-
-
-def _search(function: Any, callee: _Callee, maker: Maker) -> list[_Call]:
+def _search(function: Any, callee: Callee, maker: Maker, budget: Budget) -> list[_Call]:
     kept: list[_Call] = []
     bodies = [(1, Body(inspect.unwrap(callee.body)))]
 
@@ -136,11 +104,11 @@ def _search(function: Any, callee: _Callee, maker: Maker) -> list[_Call]:
         outcome = _tried(function, callee.call, maker.arguments(state), maker, kept, bodies)
         return Outcome("", 5) if kept else outcome
 
-    Search(callee.parameters, attempt).run(_TRIES, _SECONDS)
+    Search(with_objects(callee.parameters), attempt).run(_TRIES, budget)
     return kept[:_KEPT]
 
 
-def _round_trips(function: Any, callee: _Callee, maker: Maker) -> list[_Call]:
+def _round_trips(function: Any, callee: Callee, maker: Maker) -> list[_Call]:
     """An inverse takes what its transform gives: try the outputs of the modules that stand beside it."""
     kept: list[_Call] = []
     if callee.owner is None or callee.given != 1:
@@ -180,7 +148,7 @@ def _tried(
     seen: list[_Call] = []
 
     def look(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        if cls is function and len(seen) < _KEPT:
+        if _is_same(cls, function) and len(seen) < _KEPT:
             seen.append(_copied((args, kwargs)))
 
     with preserved(), intercepted(look):
@@ -192,6 +160,13 @@ def _tried(
             kept.append((_needing(args, result), kwargs))
     problem = outcome.problem or "the Function was not called"
     return Outcome(problem, outcome.stage, outcome.row, outcome.suspects)
+
+
+def _is_same(cls: Any, function: Any) -> bool:
+    """Whether a class is the Function, or another that the same factory made."""
+    if cls is function or "<locals>" not in function.__qualname__:
+        return cls is function
+    return (cls.__module__, cls.__qualname__) == (function.__module__, function.__qualname__)
 
 
 def _copied(value: Any) -> Any:
@@ -231,13 +206,3 @@ def _needing(args: tuple[Any, ...], outcome: Outcome) -> tuple[Any, ...]:
             x.requires_grad_(x.requires_grad and got)
     made: tuple[Any, ...] = rebuild(leaves)
     return made
-
-
-def _loaded(filename: str) -> Any:
-    """The imported module of a file."""
-    name = Path(filename).name
-    for module in list(sys.modules.values()):
-        origin = getattr(module, "__file__", None)
-        if origin and Path(origin).name == name and Path(origin).resolve() == Path(filename).resolve():
-            return module
-    return None
