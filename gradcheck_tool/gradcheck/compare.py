@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
@@ -74,6 +76,31 @@ def difference(
     return torch.where(off, gap, torch.zeros_like(gap))
 
 
+def plainly_alike(analytic: Grads, reference: Grads, digits: float = math.inf) -> bool:
+    """Whether all gradients are finite and alike, up to a hundredth of `SCREEN` of a usual entry and up to
+    `digits` of the largest one: then `difference` is zero everywhere.
+    """
+    return all(map(partial(_is_alike, digits=digits), analytic, reference))
+
+
+def _is_alike(a: Tensor | None, r: Tensor | None, digits: float) -> bool:
+    if a is None or r is None:
+        return a is r
+    if a.shape != r.shape or not a.numel():
+        return a.shape == r.shape
+    rms = float(torch.linalg.vector_norm(r)) / math.sqrt(r.numel())
+    gap = largest(a - r)
+    near = gap <= 0.01 * SCREEN * rms < math.inf  # not where one is NaN
+    return near and (gap <= digits * rms or gap <= digits * largest(r))
+
+
+def largest(value: Tensor) -> float:
+    """The largest size of an entry; NaN if there is one."""
+    ends = torch.aminmax(value.abs() if value.is_complex() else value)
+    low, high = (float(end) for end in ends)
+    return max(-low, high) if not math.isnan(low) else low
+
+
 def non_finite(analytic: Tensor | None, reference: Tensor | None, like: Tensor) -> Tensor:
     """Entries where the analytic gradient is not finite although the reference is."""
     a, r = dense(analytic, like), dense(reference, like)
@@ -97,8 +124,15 @@ def is_regular(problem: Problem, cotangent: Cotangent, draws: Draws) -> bool:
     """Whether no output in use has a kink in a small neighbourhood, along a random direction of all inputs.
 
     The eighth difference of a kink shrinks with the step, that of noise does not, and that of a smooth
-    function is below the noise.
+    function is below the noise. The answer is remembered.
     """
+    known = problem.memo.regular
+    if id(cotangent) not in known:
+        known[id(cotangent)] = (cotangent, _is_regular(problem, cotangent, draws))
+    return known[id(cotangent)][1]
+
+
+def _is_regular(problem: Problem, cotangent: Cotangent, draws: Draws) -> bool:
     values = problem.values
     base = problem.base
     direction = draws.direction(values)

@@ -16,6 +16,7 @@ from gradcheck_tool.gradcheck import (
     interpreted,
     lowprecision,
     modes,
+    quickproof,
     secondorder,
     variations,
 )
@@ -142,10 +143,10 @@ def _start(session: Session) -> bool:
     if not session.problem.wrt:
         session.add("GC303", "unknown", "no input is a floating-point or complex tensor")
         return False
-    outputs = first_call(session)
-    if outputs is None:
+    first = first_call(session)
+    if first is None:
         return False
-    flat, found = outputs
+    flat = first.flat
     differentiable = [i for i, y in enumerate(flat) if isinstance(y, Tensor) and y.requires_grad]
     outs = tuple(i for i in differentiable if flat[i].layout == torch.strided)
     session.sparse = len(outs) < len(differentiable)
@@ -158,30 +159,35 @@ def _start(session: Session) -> bool:
         session.problem.shared,
     )
     session.problem = session.native
-    session.klass = session.target.cls or found
+    session.klass, session.loops = session.target.cls or first.klass, first.loops
     session.verdicts = [Verdict() for _ in session.problem.wrt]
     if not outs:
         session.add("GC303", "unknown", "no output requires grad: nothing to check")
         return False
-    _record_if_needed(session.native, [flat[i].detach() for i in outs])
+    session.native.start([first.given[i] for i in session.native.wrt], [flat[i] for i in outs])
     for index, chosen in session.options.manifold.items():
         session.manifolds[index] = PROJECTIONS[chosen] if isinstance(chosen, str) else chosen
     return True
 
 
-def _record_if_needed(problem: Problem, outputs: Sequence[Tensor]) -> None:
-    """Let a graph be recorded in every call where a call without one raises or computes something else."""
+def _record_if_needed(problem: Problem) -> None:
+    """Let a graph be recorded in every call where a call without one raises or computes something else.
+
+    What was remembered of the first call is forgotten, but for such a comparison.
+    """
+    outputs = problem.base
+    problem.forget()
 
     def alike() -> bool:
         again = problem.base
         return all(a.shape == b.shape and close(a, b) for a, b in zip(again, outputs, strict=True))
 
     if quiet(alike) is not True:
-        vars(problem).pop("base", None)
+        problem.forget()
         problem.shared.recording = True
         problem.shared.recording = quiet(alike) is True
         if not problem.shared.recording:
-            vars(problem).pop("base", None)
+            problem.forget()
 
 
 def _interpret(session: Session) -> None:
@@ -194,19 +200,12 @@ def _interpret(session: Session) -> None:
 
 def _run(session: Session) -> None:
     thorough = session.klass is not None or session.options.builtin
-    if not backward_works(session):
+    if not quickproof.proves(session) and not _judge_given(session):
         return
-    session.problem = _widest(session.native)
-    session.body = _oracle(session)
-    session.steady = contracts.is_deterministic(session)
     if session.steady:
-        if session.body is None and quiet(lambda: is_staircase(session.problem, session.draws)) is True:
-            session.problem.shared.stairs = True
-            session.notes.append("forward iterates until a tolerance: larger moves than that judged")
-        check_given(session)
-        lowprecision.check_entries(session)
         if not session.spared:
-            _use_small(session)
+            if session.options.more:
+                _use_small(session)
             if session.options.variations:
                 lowprecision.check_float32(session)
         if session.coarse:
@@ -221,6 +220,23 @@ def _run(session: Session) -> None:
         modes.check(session)
     if session.options.contracts and thorough:
         contracts.check(session)
+
+
+def _judge_given(session: Session) -> bool:
+    """Judge the gradient at the given inputs; whether there is one."""
+    _record_if_needed(session.native)
+    if not backward_works(session):
+        return False
+    session.problem = _widest(session.native)
+    session.body = _oracle(session)
+    session.steady = contracts.is_deterministic(session)
+    if session.steady:
+        if session.body is None and quiet(lambda: is_staircase(session.problem, session.draws)) is True:
+            session.problem.shared.stairs = True
+            session.notes.append("forward iterates until a tolerance: larger moves than that judged")
+        check_given(session)
+        lowprecision.check_entries(session)
+    return True
 
 
 def _check_around(session: Session) -> None:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from gradcheck_tool.gradcheck.compare import dense, gradients, gradients_once
-from gradcheck_tool.gradcheck.probes import Cotangent, Draws, basis
-from gradcheck_tool.gradcheck.problem import LARGE
+from gradcheck_tool.gradcheck.compare import dense, gradients
+from gradcheck_tool.gradcheck.probes import Cotangent, Draws, basis, like_contiguous
+from gradcheck_tool.gradcheck.problem import LARGE, identical
+from gradcheck_tool.gradcheck.session import quiet
 from gradcheck_tool.gradcheck.stencil import coarsest, scales, slope, steps_of, wide
 
 if TYPE_CHECKING:
@@ -76,14 +77,27 @@ class Evidence:
         return bool(((gap <= slack * self.tolerance) | ~self.known).all())
 
 
-def _pull_function(problem: Problem) -> Pull:
+def _pulled(problem: Problem, cotangents: list[Cotangent]) -> tuple[list[list[Tensor]], Pull]:
+    """Gradients for several cotangents, and the function for more of them.
+
+    All go through one graph, where that gives the first ones again in the end.
+    """
     values = problem.values
 
-    def pull(cotangent: Cotangent) -> list[Tensor]:
-        got = gradients(problem, cotangent)
-        return [dense(g, v) for g, v in zip(got, values, strict=True)]
+    def anew(cotangent: Cotangent) -> list[Tensor]:
+        return [dense(g, v).clone() for g, v in zip(gradients(problem, cotangent), values, strict=True)]
 
-    return pull
+    if not problem.shared.held:  # the next call changes what a module holds, and with it the graph
+        leaves, outputs = problem.graph(values)
+
+        def again(cotangent: Cotangent) -> list[Tensor]:
+            got = problem.pull(leaves, outputs, like_contiguous(cotangent), retain=True)
+            return [dense(g, v).clone() for g, v in zip(got, values, strict=True)]
+
+        rows = quiet(lambda: [again(v) for v in [*cotangents, cotangents[0]]])
+        if not isinstance(rows, Exception) and all(map(identical, rows[0], rows[-1])):
+            return rows[:-1], again
+    return [anew(v) for v in cotangents], anew
 
 
 Columns = dict[int, Sequence[int]]
@@ -158,13 +172,12 @@ def gather(m: Mismatch, body: Problem | None, draws: Draws, found: Sequence[int]
     cotangents = [m.cotangent, *(draws.cotangent(outputs) for _ in range(more))]
     if total <= 64:
         cotangents += [basis(outputs, k) for k in range(total)]
-    pull = _pull_function(problem)
-    rows = [pull(v) for v in cotangents]
+    rows, pull = _pulled(problem, cotangents)
     all_analytic = [torch.stack([row[i].reshape(-1) for row in rows]) for i in range(len(problem.wrt))]
-    none = gradients_once(problem, cotangents[0])[index] is None
+    none = m.analytic is None
     if body is not None:
-        pull_reference: Pull | None = _pull_function(body)
-        references = [_pull_function(body)(v) for v in cotangents]
+        references, body_pull = _pulled(body, cotangents)
+        pull_reference: Pull | None = body_pull
         all_reference: list[Tensor] | None = [
             torch.stack([row[i].reshape(-1) for row in references]) for i in range(len(problem.wrt))
         ]
@@ -269,7 +282,7 @@ class _Search:
         values = problem.values
         base = problem.base
         (scale,) = scales([values[index]])
-        full = scale * draws.magnitudes(values[index]) * draws.signs(values[index])
+        full = scale * draws.signed(values[index])
         grads = [analytic.to(values[index].dtype) if i == index else None for i in range(len(values))]
         return cls(problem, cotangent, grads, index, full, base, steps_of(problem, base)[0])
 

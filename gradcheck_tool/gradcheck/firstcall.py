@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -14,6 +15,7 @@ from gradcheck_tool.gradcheck.observed import Observation, observed
 from gradcheck_tool.gradcheck.probes import Cotangent, like_contiguous
 from gradcheck_tool.gradcheck.problem import Grads, Problem, copied, identical, is_real_number
 from gradcheck_tool.gradcheck.session import Session, quiet
+from gradcheck_tool.gradcheck.solvers import counted, is_loop
 from gradcheck_tool.gradcheck.surrogates import unchecked_write
 from gradcheck_tool.gradcheck.target import function_behind
 from gradcheck_tool.gradcheck.tree import flatten
@@ -21,16 +23,29 @@ from gradcheck_tool.gradcheck.world import OWN_SEED, World
 from gradcheck_tool.gradcheck.writes import is_freed
 
 
-def first_call(session: Session) -> tuple[list[Any], Any] | None:
-    """Call once with a graph; the flat outputs and the Function class behind them, None if it raises."""
+@dataclass(frozen=True)
+class FirstCall:
+    """The first call: what it was given, the flat outputs, and the Function class behind them."""
+
+    given: list[Any]
+    flat: list[Any]
+    klass: Any
+    loops: bool
+    """Whether a line of the user's code was run several times."""
+
+
+def first_call(session: Session) -> FirstCall | None:
+    """Call once with a graph; None if it raises."""
     shared = session.problem.shared
     shared.rng.seed(OWN_SEED, force=True)
     before = World.now()
-    outcome = shared.rng.observe(lambda: quiet(lambda: _call_fresh(session)), OWN_SEED)
+    outcome, counts = shared.rng.observe(
+        lambda: counted(lambda: quiet(lambda: _call_fresh(session))), OWN_SEED
+    )
     if isinstance(outcome, RuntimeError) and "leaf" in str(outcome) and not shared.copies:
         shared.copies = True
         outcome = shared.rng.observe(lambda: quiet(lambda: _call_fresh(session)), OWN_SEED)
-    _tell_changes(session, before, before.changed(), "forward")
+    tell_changes(session, before, before.changed(), "forward")
     if isinstance(outcome, Exception):
         session.add(
             "GC302",
@@ -39,12 +54,12 @@ def first_call(session: Session) -> tuple[list[Any], Any] | None:
             predicts=str(outcome),
         )
         return None
-    flat: list[Any] = outcome
+    given, flat = outcome
     klass = next((k for y in flat if isinstance(y, Tensor) and (k := function_behind(y)) is not None), None)
-    return flat, klass
+    return FirstCall(given, flat, klass, is_loop(counts))
 
 
-def _tell_changes(session: Session, before: World, names: list[str], by: str) -> None:
+def tell_changes(session: Session, before: World, names: list[str], by: str) -> None:
     """Report what a call has set for the whole process, and put it back, after this and every other call."""
     if names:
         before.put_back()
@@ -58,8 +73,10 @@ def short(error: BaseException) -> str:
     return str(error).strip().split("\n")[0][:300]
 
 
-def _call_fresh(session: Session) -> list[Any]:
-    """Call with copies of all tensors and report those that the call changed without saying so."""
+def _call_fresh(session: Session) -> tuple[list[Any], list[Any]]:
+    """Call with copies of all tensors, and report those that the call changed without saying so; the copies
+    and the flat outputs.
+    """
     problem = session.problem
     fresh: list[Any] = []
     for position, leaf in enumerate(problem.leaves):
@@ -100,7 +117,7 @@ def _call_fresh(session: Session) -> list[Any]:
                 input=index,
                 argument=position,
             )
-    return flat
+    return fresh, flat
 
 
 def _note_freed(session: Session, position: int) -> None:
@@ -127,7 +144,7 @@ def backward_works(session: Session) -> bool:
     given = problem.with_values([copied(v) for v in problem.values])
     before = World.now()
     outcome = quiet(lambda: one_run(given, cotangent, 0))
-    _tell_changes(session, before, [name for name in before.changed() if name != "seed"], "backward")
+    tell_changes(session, before, [name for name in before.changed() if name != "seed"], "backward")
     changed = [
         i for i, (a, b) in enumerate(zip(problem.values, given.values, strict=True)) if not identical(a, b)
     ]

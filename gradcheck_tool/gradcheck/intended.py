@@ -28,6 +28,8 @@ _ESTIMATOR = re.compile(
     r"|optimal (?:mass )?transport",
     re.IGNORECASE,
 )
+_FEW = 0.3
+"""The share of an output that may jump within a step in half precision."""
 _MANY = 8
 """Entries of an output from which a share of them says something."""
 
@@ -150,13 +152,16 @@ def _is_piecewise_constant(problem: Problem, draws: Draws) -> str | None:
     base = problem.forward(values)
     step = ladder(values, base)[1]
     eps = torch.finfo(coarsest([*values, *base])).eps
+    small = max(step / 256, 2 * eps)
     for index in range(len(values)):
+        if _all_move(problem, draws, index, small):
+            continue
         near = slope(problem, values, draws.direction(values, [index]), step, base)
         if near is None:
             continue
         for k, dy in enumerate(near.dy):
             if float(dy.abs().max() if dy.numel() else 0.0) != 0.0 and not _mostly_flat(
-                problem, draws, index, k, max(step / 256, 2 * eps)
+                problem, draws, index, k, small
             ):
                 continue
             v = one_output(draws.cotangent(base), k)
@@ -165,6 +170,22 @@ def _is_piecewise_constant(problem: Problem, draws: Draws) -> str | None:
                 continue
             return f"straight-through: output {k} is piecewise constant in input {index} but has a gradient"
     return None
+
+
+def _all_move(problem: Problem, draws: Draws, index: int, step: float) -> bool:
+    """Whether a small move of an input changes so much of every output that none can be flat: two calls
+    spare many.
+    """
+    values = problem.values
+    direction = draws.direction(values, [index])
+    ends = [
+        problem.forward([(wide(v) + s * u).to(v.dtype) for v, u in zip(values, direction, strict=True)])
+        for s in (step, -step)
+    ]
+    return all(
+        p.shape == m.shape and p.numel() > 0 and float((p != m).double().mean()) > _FEW
+        for p, m in zip(*ends, strict=True)
+    )
 
 
 def _mostly_flat(problem: Problem, draws: Draws, index: int, output: int, step: float) -> bool:
@@ -178,7 +199,7 @@ def _mostly_flat(problem: Problem, draws: Draws, index: int, output: int, step: 
     if measured is None:
         return False
     moved = (measured.dy[output] != 0).to(torch.float64)
-    few = 0.3 if step > 1e-4 and moved.numel() >= _MANY else 0.0
+    few = _FEW if step > 1e-4 and moved.numel() >= _MANY else 0.0
     return float(moved.mean()) <= few
 
 

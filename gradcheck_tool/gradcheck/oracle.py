@@ -53,6 +53,12 @@ def body_of(target: Target, problem: Problem, cotangent: Cotangent) -> Problem |
     """The body of the Function's `forward` as a problem of its own; None where it gives no graph."""
     if target.cls is None:
         return None
+    body = forward_body(target, problem)
+    return body if same_values(problem, body, cotangent) else None
+
+
+def forward_body(target: Target, problem: Problem) -> Problem:
+    """The call of the Function's `forward` itself, whether or not it can be differentiated."""
     forward = target.cls.forward
     if overrides(target.cls, "setup_context"):
         call: Callable[..., Any] = forward
@@ -62,8 +68,7 @@ def body_of(target: Target, problem: Problem, cotangent: Cotangent) -> Problem |
             needs = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
             return forward(BodyContext(needs), *args, **kwargs)
 
-    body = problem.with_call(call)
-    return body if same_values(problem, body, cotangent) else None
+    return problem.with_call(call)
 
 
 def same_values(problem: Problem, other: Problem, cotangent: Cotangent) -> bool:

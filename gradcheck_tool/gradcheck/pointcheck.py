@@ -21,6 +21,7 @@ from gradcheck_tool.gradcheck.compare import (
     gradients_once,
     is_regular,
     non_finite,
+    plainly_alike,
 )
 from gradcheck_tool.gradcheck.kinks import is_continuous, outside_subgradient
 from gradcheck_tool.gradcheck.manifolds import PROJECTIONS, recognised
@@ -67,6 +68,8 @@ def check_variation(session: Session, problem: Problem, label: str, body: Proble
     """Check the gradient at a derived point; inputs already known to be wrong are left out."""
     cotangents = [session.cotangent(problem)]
     analytic = [gradients_once(problem, v) for v in cotangents]
+    if body is not None and _agree_with(body, cotangents[0], analytic[0], session.wrong_inputs()):
+        return
     held, session.body = session.body, body
     try:
         guard = [] if body is not None else _guard(session, problem, cotangents, analytic)
@@ -74,6 +77,13 @@ def check_variation(session: Session, problem: Problem, label: str, body: Proble
         report(session, _evident(session, mismatches, label), label, natural=False)
     finally:
         session.body = held
+
+
+def _agree_with(body: Problem, cotangent: Cotangent, analytic: Grads, known: set[int]) -> bool:
+    """Whether nothing is to be judged: the gradients are plainly those of the body but for `known` inputs."""
+    reference = gradients_once(body, cotangent)
+    rest = [i for i in range(len(analytic)) if i not in known]
+    return plainly_alike([analytic[i] for i in rest], [reference[i] for i in rest])
 
 
 def _evident(session: Session, mismatches: list[Mismatch], label: str) -> list[Mismatch]:

@@ -76,6 +76,8 @@ class Memo:
     """The signed cotangent that checks use which need only one."""
     gradients: dict[int, tuple[list[Tensor | None], Grads]] = field(default_factory=dict)
     """By the identity of the cotangent, beside that cotangent."""
+    regular: dict[int, tuple[list[Tensor | None], bool]] = field(default_factory=dict)
+    """By the identity of the cotangent, whether the outputs that it uses have no kink nearby."""
     graph: tuple[list[Tensor], list[Tensor]] | None = None
     """Leaves and outputs of a graph through which no backward has gone yet."""
     accepted: bool | None = None
@@ -117,14 +119,22 @@ class Problem:
         """Run the forward with a graph that is kept for the first backward, and remember the outputs; whether
         these can be differentiated and are finite.
         """
-        graph = self.graph(self.values)
-        outputs = [y.detach().clone() for y in graph[1]]
-        vars(self)["base"] = outputs
-        if not self.shared.held:  # the next call changes what a module holds, and with it the graph
-            self.memo.graph = graph
-        return all(y.requires_grad for y in graph[1]) and all(
-            bool(torch.isfinite(y.abs() if y.is_complex() else y).all()) for y in outputs
+        leaves, outputs = self.graph(self.values)
+        self.start(leaves, outputs)
+        return all(y.requires_grad for y in outputs) and all(
+            bool(torch.isfinite(y.abs() if y.is_complex() else y).all()) for y in self.base
         )
+
+    def start(self, leaves: list[Tensor], outputs: list[Tensor]) -> None:
+        """Remember a graph at the inputs themselves, for the first backward, and its outputs."""
+        vars(self)["base"] = [y.detach().clone() for y in outputs]
+        if not self.shared.held:  # the next call changes what a module holds, and with it the graph
+            self.memo.graph = (leaves, outputs)
+
+    def forget(self) -> None:
+        """Compute anew what is asked for from now on."""
+        vars(self).pop("base", None)
+        vars(self).pop("memo", None)
 
     def with_leaves(self, leaves: Sequence[Any]) -> Problem:
         """The same call with other arguments of the same structure."""

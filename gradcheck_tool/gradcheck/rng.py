@@ -66,13 +66,28 @@ class RandomState:
         """Whether the Function was seen to draw, or reaches a generator of its own."""
         return bool(self._uses) or bool(self._restore)
 
-    def observe(self, call: Callable[[], Any], number: int = 0) -> Any:
+    def observe(self, call: Callable[[], Any], number: int) -> Any:
         """Run `call` from the state that belongs to `number`, and learn whether it draws."""
         self.seed(number, force=True)
-        before = _snapshot()
+        numpy = _numpy()
         result = call()
-        self._uses = self._uses or not _same(before, _snapshot())
+        self._uses = self._uses or numpy is not _numpy() or _next_numbers() != _first_numbers(number, numpy)
         return result
+
+
+def _next_numbers() -> tuple[float, ...]:
+    """What each generator draws next; cheaper than its state."""
+    numpy = _numpy()
+    next_ones = (torch.rand((), dtype=torch.float64).item(), random.random())  # noqa: S311
+    return next_ones if numpy is None else (*next_ones, numpy.random.random())
+
+
+@functools.cache
+def _first_numbers(number: int, numpy: Any) -> tuple[float, ...]:
+    """What each generator draws first in the state that belongs to `number`."""
+    del numpy
+    RandomState([]).seed(number, force=True)
+    return _next_numbers()
 
 
 class _Sampling(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -92,17 +107,6 @@ def samples_inside(call: Callable[[], Any]) -> bool:
     with mode:
         call()
     return bool(mode.seen)
-
-
-def _snapshot() -> tuple[Any, ...]:
-    numpy = _numpy()
-    state = numpy.random.get_state() if numpy else None
-    drawn = b"" if state is None else state[1].tobytes() + bytes([state[2] % 251])
-    return torch.get_rng_state(), random.getstate(), drawn
-
-
-def _same(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
-    return torch.equal(a[0], b[0]) and a[1:] == b[1:]
 
 
 def _restorer(item: Any) -> Callable[[int], None] | None:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.gradcheck.compare import SCREEN, dense
+import torch
+
+from gradcheck_tool.gradcheck.compare import SCREEN, dense, largest
 from gradcheck_tool.gradcheck.excuses import SMALL, rounding_of
 from gradcheck_tool.gradcheck.solvers import TOLERATED, iterates, loops
-from gradcheck_tool.gradcheck.stencil import scales
+from gradcheck_tool.gradcheck.stencil import scales, thinned
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -33,29 +35,35 @@ def state(
     """
     value = session.problem.values[index]
     (scale,) = scales([value])
-    signed = dense(analytic, value)
-    gradient = signed.abs()
-    rounding = rounding_of(session, session.problem, cotangent, index, signed, judgement.gap)
+    gradient = dense(analytic, value)
+    some, norm = thinned(gradient), torch.linalg.vector_norm
+    share = gradient.numel() / max(some.numel(), 1)
+    scaled = some * thinned(scale)
+    rounding = rounding_of(session, session.problem, cotangent, index, gradient, judgement.gap)
     sure = max(judgement.sure, rounding)
-    size = float((gradient * scale).square().sum().sqrt())
     if session.iterative:
-        sure = max(sure, TOLERATED * size)
-    rms = float(gradient.square().mean().sqrt()) if gradient.numel() else 0.0
+        sure = max(sure, TOLERATED * float(norm(scaled)) * math.sqrt(share))
+    rms = float(norm(some)) / math.sqrt(some.numel()) if some.numel() else 0.0
     along = max(abs(judgement.gap.numeric), abs(judgement.gap.analytic))
     if session.body is not None:
-        along = _LEAST_MOVE * float((gradient * scale).sum())
+        along = _LEAST_MOVE * float(norm(scaled, 1)) * share
     if not math.isfinite(sure) or rms == 0.0 or along == 0.0 or not math.isfinite(rms):
         return
-    move = _LEAST_MOVE * float(scale.reshape(-1).kthvalue(1 + scale.numel() // 100).values)
-    factor, entry = sure / along, sure / (rms * move)
+    factor, entry = sure / along, sure / (rms * _LEAST_MOVE * _small_part(scale))
     if session.body is not None:
         least = SMALL if rounding else SCREEN
-        factor, entry = max(factor, least), max(entry, least * float(gradient.max()) / rms)
+        factor, entry = max(factor, least), max(entry, least * largest(gradient) / rms)
     verdict = session.verdicts[index]
     verdict.factor, verdict.entry = factor, max(entry, factor)
 
 
+def _small_part(scale: Tensor) -> float:
+    """The scale that a hundredth of the entries are below."""
+    flat = thinned(scale)
+    return float(flat[0] if not any(scale.stride()) else flat.kthvalue(1 + flat.numel() // 100).values)
+
+
 def look_for_iterations(session: Session) -> None:
     """Note whether `forward` iterates until a tolerance, which explains small differences."""
-    if session.klass is not None and loops(session.problem):
+    if session.klass is not None and session.loops and loops(session.problem):
         session.iterative = iterates(session.problem, session.draws)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -73,6 +74,12 @@ class Options:
     builtin: bool = False
     """Check PyTorch's own operators as thoroughly as custom Functions."""
 
+    @property
+    def more(self) -> bool:
+        """Whether anything but the first derivative at the given inputs is checked."""
+        parts = (self.variations, self.contracts, self.second_order, self.forward_mode, self.vmap)
+        return any(parts) or bool(self.modes)
+
 
 @dataclass
 class Verdict:
@@ -105,6 +112,8 @@ class Session:
     """Whether Triton's interpreter ran kernels of the Function."""
     iterative: bool = False
     """Whether forward was seen to iterate until a tolerance."""
+    loops: bool = True
+    """Whether the first call ran some line of the user's code several times."""
     names: Names = ()
     """The names of the arguments, in order."""
     first: tuple[Problem, list[Tensor], Grads] | None = None
@@ -277,4 +286,9 @@ def quiet(call: Callable[[], Any]) -> Any:
 
 def finite(tensors: list[Tensor]) -> bool:
     """Whether every element of every tensor is finite."""
-    return all(bool(torch.isfinite(t.abs() if t.is_complex() else t).all()) for t in tensors)
+    return all(_is_finite(t) for t in tensors)
+
+
+def _is_finite(tensor: Tensor) -> bool:
+    plain = torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
+    return not plain.numel() or all(math.isfinite(end) for end in torch.aminmax(plain))

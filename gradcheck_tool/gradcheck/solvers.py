@@ -17,6 +17,8 @@ from gradcheck_tool.gradcheck.session import quiet
 from gradcheck_tool.gradcheck.stencil import coarsest, wide
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gradcheck_tool.gradcheck.probes import Draws
     from gradcheck_tool.gradcheck.problem import Problem
 
@@ -45,7 +47,7 @@ def iterates(problem: Problem, draws: Draws) -> bool:
 
 def loops(problem: Problem) -> bool:
     """Whether some call inside `forward` runs a line of Python of the user's four times or more."""
-    return max(_run(problem), default=0) >= 4
+    return is_loop(_run(problem))
 
 
 def is_staircase(problem: Problem, draws: Draws) -> bool:
@@ -82,6 +84,17 @@ def _lines(problem: Problem) -> int:
 
 def _run(problem: Problem) -> list[int]:
     """How often one forward runs each line of the user's, call by call; nothing if it raises."""
+    outcome, counts = counted(lambda: quiet(lambda: problem.forward(problem.values)))
+    return [] if isinstance(outcome, Exception) else counts
+
+
+def is_loop(counts: list[int]) -> bool:
+    """Whether some line was run four times or more by one call."""
+    return max(counts, default=0) >= 4
+
+
+def counted(call: Callable[[], Any]) -> tuple[Any, list[int]]:
+    """What `call` returns, and how often it runs each line of the user's, call by call."""
     calls: list[Counter[int]] = []
 
     def entered(frame: Any, event: str, argument: Any) -> Any:
@@ -101,7 +114,7 @@ def _run(problem: Problem) -> list[int]:
     before = sys.gettrace()
     sys.settrace(entered)
     try:
-        outcome = quiet(lambda: problem.forward(problem.values))
+        outcome = call()
     finally:
         sys.settrace(before)
-    return [] if isinstance(outcome, Exception) else [n for counts in calls for n in counts.values()]
+    return outcome, [n for counts in calls for n in counts.values()]

@@ -51,6 +51,16 @@ def wide(value: Tensor) -> Tensor:
     return value.detach().to(torch.complex128 if value.is_complex() else torch.float64)
 
 
+_SOME = 2**16
+"""Entries of a large tensor that tell its norm well enough."""
+
+
+def thinned(value: Tensor) -> Tensor:
+    """Evenly spread entries of a large tensor, all of a small one, in one row."""
+    flat = value.reshape(-1)
+    return flat[:: max(1, flat.numel() // _SOME)]
+
+
 def inner(a: Tensor, b: Tensor) -> float:
     """The real part of the sum of conj(a) b, in double precision."""
     a, b = wide(a), wide(b)
@@ -115,14 +125,14 @@ class Slope:
             if v is None:
                 continue
             w = wide(v).abs()
-            variance += float((w * self.sigma[k]).square().sum())
-            kinks += float((w * self.kinked[k]).sum())
+            variance += float(torch.linalg.vector_norm(w * self.sigma[k])) ** 2
+            kinks += inner(w, self.kinked[k])
             rough += inner(v, self.rough[k])
             hamming += inner(v, self.hamming[k])
         for g, d in zip(gradients, self.dx, strict=True):
             if g is not None:
                 eps = torch.finfo(real_dtype(g.dtype)).eps
-                size += float((wide(g).abs() * d.abs()).square().sum()) * (8 * eps) ** 2
+                size += (float(torch.linalg.vector_norm(wide(g) * d)) * 8 * eps) ** 2
         noise = max(math.sqrt(variance), abs(hamming) / _HAMMING)
         bias = CAUTION * _AMPLIFY * kinks / self.step + 2 * abs(rough)
         return Gap(analytic, numeric, CAUTION * _AMPLIFY * noise / self.step + bias + math.sqrt(size), bias)
@@ -138,19 +148,22 @@ def scales(values: Values) -> list[Tensor]:
 
 
 def _scale(value: Tensor) -> Tensor:
-    size = wide(value).abs()
-    if not value.numel():
-        return torch.ones_like(size)
-    rms = float(torch.linalg.vector_norm(size)) / math.sqrt(value.numel())
+    size = wide(value)
+    rms = float(torch.linalg.vector_norm(size)) / math.sqrt(value.numel()) if value.numel() else 0.0
     if not math.isfinite(rms) or rms == 0.0:
-        return torch.ones_like(size)
+        return _everywhere(1.0, value)
     if not value.is_complex() and value.numel() > 1:
         low, high = (float(end) for end in torch.aminmax(value))
         if low > 0 or high < 0:
             # A badly scaled tensor keeps to its domain; elsewhere tiny entries move far enough to be seen.
-            half = size / 2
+            half = size.abs() / 2
             return half if min(abs(low), abs(high)) < 1e-5 * rms else half.clamp(min=rms * 1e-3)
-    return torch.full_like(size, rms)
+    return _everywhere(rms, value)
+
+
+def _everywhere(number: float, like: Tensor) -> Tensor:
+    """One number for all entries, which takes no memory."""
+    return torch.full((), number, dtype=torch.float64, device=like.device).expand(like.shape)
 
 
 def slope(

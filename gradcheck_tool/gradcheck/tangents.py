@@ -66,6 +66,8 @@ def _rowwise(problem: Problem) -> Problem | None:
     tensors = (*outputs, *values)
     if len(outputs) != 1 or coarsest(values) is not torch.float64:
         return None
+    if not any(t.dim() and t.shape[-1] in POSES for t in tensors):
+        return None
     if any(t.is_complex() or t.dim() < 1 or not 2 <= t.shape[-1] <= _MOST_COLUMNS for t in tensors):
         return None
     leading = outputs[0].shape[:-1]
@@ -84,12 +86,20 @@ class _Rows:
 
     def is_pose(self, index: int) -> bool:
         """Whether the last number of the gradient of an input is always zero, and rows can be poses."""
-        return _ends_in_zero(self.analytic[index].abs().amax((0, 1)))
+        return _is_pose(self.analytic[index])
 
     @property
     def pose_out(self) -> bool:
         """Whether the last number of the incoming gradient has no influence, and rows can be poses."""
-        return _ends_in_zero(torch.stack([a.abs().amax((0, 2)) for a in self.analytic]).amax(0))
+        return _is_pose_out(self.analytic)
+
+
+def _is_pose(analytic: Tensor) -> bool:
+    return _ends_in_zero(analytic.abs().amax((0, 1)))
+
+
+def _is_pose_out(analytic: list[Tensor]) -> bool:
+    return _ends_in_zero(torch.stack([a.abs().amax((0, 2)) for a in analytic]).amax(0))
 
 
 def _ends_in_zero(sizes: Tensor) -> bool:
@@ -104,7 +114,7 @@ def _measured(problem: Problem, draws: Draws) -> _Rows | None:
     parts: list[_Rows] = []
     for amount in _AMOUNTS:
         part = _at(even.with_values([_like(v, amount, draws) for v in even.values]))
-        if part is None or not (part.pose_out or any(map(part.is_pose, range(len(part.points))))):
+        if part is None:
             return None
         parts.append(part)
     count = range(len(parts[0].points))
@@ -130,9 +140,15 @@ def _like(value: Tensor, amount: float, draws: Draws) -> Tensor:
 
 
 def _at(problem: Problem) -> _Rows | None:
-    """Both Jacobians at one point; every row is its own function, so all rows are moved at once."""
+    """Both Jacobians at one point, None where nothing looks like a pose.
+
+    Every row is its own function, so all rows are moved at once.
+    """
     values = problem.values
     base = problem.base
+    analytic = _applied(problem)
+    if not (_is_pose_out(analytic) or any(map(_is_pose, analytic))):
+        return None
     step = ladder(values, base)[0]
     width = base[0].shape[-1]
     numeric = []
@@ -146,14 +162,20 @@ def _at(problem: Problem) -> _Rows | None:
                 return None
             columns.append(measured.dy[0] / measured.dx[index][..., column, None])
         numeric.append(torch.stack(columns, -1).reshape(-1, width, value.shape[-1]))
-    analytic = [torch.empty_like(n) for n in numeric]
-    for number in range(width):
-        cotangent = torch.zeros_like(base[0])
-        cotangent[..., number] = 1
-        for a, g, value in zip(analytic, gradients(problem, [cotangent]), values, strict=True):
-            a[:, number] = dense(g, value).reshape(-1, value.shape[-1])
     points = [wide(v).reshape(-1, v.shape[-1]) for v in values]
     return _Rows(points, wide(base[0]).reshape(-1, width), numeric, analytic)
+
+
+def _applied(problem: Problem) -> list[Tensor]:
+    """The Jacobian that backward applies, per input."""
+    values, (output,) = problem.values, problem.base
+    parts: list[list[Tensor]] = [[] for _ in values]
+    for number in range(output.shape[-1]):
+        cotangent = torch.zeros_like(output)
+        cotangent[..., number] = 1
+        for part, g, value in zip(parts, gradients(problem, [cotangent]), values, strict=True):
+            part.append(dense(g, value).reshape(-1, value.shape[-1]))
+    return [torch.stack(part, 1) for part in parts]
 
 
 def _holds(rows: _Rows, index: int, side: str, *, real_first: bool) -> bool:

@@ -154,7 +154,7 @@ def _large(session: Session, problem: Problem, i: int, position: int, value: Ten
 def _huge(session: Session, problem: Problem, i: int, position: int, value: Tensor) -> Iterator[Variation]:
     """Values at which the exponential overflows: where forward is finite, the gradient should be."""
     if not value.is_complex():
-        grown = (session.draws.magnitudes(value) * 1.6e3 * session.draws.signs(value)).to(value.dtype)
+        grown = (session.draws.signed(value) * 1.6e3).to(value.dtype)
         yield Variation(f"huge values of both signs in input {i}", replaced(problem, {position: grown}))
         yield Variation(f"huge values in input {i}", replaced(problem, {position: grown.abs()}))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
@@ -40,7 +39,7 @@ class World:
 
 def _folder() -> str | None:
     try:
-        return str(Path.cwd())
+        return os.getcwd()  # noqa: PTH109 - a string is all that is compared, and it is read often
     except OSError:  # it has been removed
         return None
 
