@@ -127,7 +127,7 @@ SHARED_WRITE = Trigger(
 WRITE_ELSEWHERE = Trigger(in_file=GRAD_SOURCES, where=Condition.CALLS_WRITER)
 # A module that writes in place: what its forward returns is differentiated.
 FORWARD_WRITE = Trigger(pattern=WRITE, where=Condition.IN_FORWARD, callers=False)
-# One that calls a method of its own that does.
+# One that calls a method of its own, or a function of the file, that does.
 FORWARD_HELPER_WRITE = Trigger("def ", where=Condition.HELPS_FORWARD_WRITE, callers=False)
 # A loss that writes in place, or may cut itself off from what it is computed from.
 LOSS_WRITE = Trigger(pattern=WRITE, where=Condition.COMPUTES_LOSS, callers=False)

@@ -28,6 +28,8 @@ _CUT_ANY = re.compile(r"\.(?:item|tolist|numpy|round|sign|floor)\(|arg(?:max|min
 _CUT_PARAMETER = re.compile(r"\.(?:detach|long|int|bool)\(|\.data\b|no_grad\(|[^-]>|<|\bfloat\(")
 _BOUND = re.compile(r"\bself\.(\w+)\s*=[^=]")
 _WRITE = re.compile(WRITE)
+# What is called by its name, or as a method of the same object.
+_CALLED = re.compile(r"(?<![\w.])(?:self\.)?\w+(?=\()")
 _CLASS = re.compile(r"^[ \t]+class ", re.MULTILINE)
 _SUM = re.compile(r"\+=|append|\]\s*=|= *\w+ *\+")
 _MODULE_ROLE = re.compile(r"\b(\w+)\.(?:eval|train|parameters|named_parameters|state_dict|zero_grad)\(")
@@ -65,13 +67,25 @@ def _in_forward(file: FileText, unit: Unit) -> bool:
 def _helps_forward_write(file: FileText, unit: Unit) -> bool:
     if not (_in_forward(file, unit) and file.may_require_grad and _records_graph(file, unit)):
         return False
-    return any(
-        other.owner == unit.owner
-        and f"self.{other.name}(" in unit.text
-        and _WRITE.search(other.text)
-        and _records_graph(file, other)
+    seen, waiting = {unit}, [unit]
+    while waiting:
+        helpers = [other for other in _helpers(file, waiting.pop(), unit.owner) if other not in seen]
+        if any(map(_WRITE.search, (other.text for other in helpers))):
+            return True
+        seen.update(helpers)
+        waiting += helpers
+    return False
+
+
+def _helpers(file: FileText, unit: Unit, owner: str) -> list[Unit]:
+    """The methods of a class, and the functions of the file, that a function calls and that record a graph."""
+    called = frozenset(_CALLED.findall(unit.text))
+    return [
+        other
         for other in file.outline.units
-    )
+        if (other.name if not other.owner else f"self.{other.name}" if other.owner == owner else "") in called
+        and _records_graph(file, other)
+    ]
 
 
 def _binds_buffer(file: FileText, unit: Unit) -> bool:

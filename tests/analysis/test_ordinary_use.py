@@ -104,6 +104,27 @@ class Block(nn.Module):
         "Block()(torch.ones(2, 3))['exp'].sum().backward()",
         ("the result of `Block.forward` is differentiated",),
     ),
+    "a function that a forward calls writes to what it has computed": Open(
+        HEAD
+        + """
+def swish(x):
+    gate = torch.sigmoid(x)
+    gate *= x  # <- GL201
+    return gate
+
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.first = nn.Linear(width, width)
+
+    def forward(self, x):
+        return swish(self.first(x))
+""",
+        "gate *= x",
+        "gate = gate * x",
+        "Block(3)(torch.ones(2, 3)).sum().backward()",
+        ("the result of `Block.forward` is differentiated",),
+    ),
     "a helper writes to what an activation saved": Open(
         HEAD
         + """

@@ -142,6 +142,19 @@ def test_a_forward_that_calls_a_method_which_writes() -> None:
     assert not holds(Condition.HELPS_FORWARD_WRITE, unnamed)
 
 
+def test_a_forward_that_calls_a_function_which_writes() -> None:
+    source = (
+        HEAD
+        + "def swish(x):\n    return scaled(x)\n\n"
+        + "def scaled(x):\n    y = x.sigmoid()\n    {}\n    return y\n\n"
+        + "class Net(nn.Module):\n    def forward(self, x):\n        return swish(x)\n"
+    )
+    assert holds(Condition.HELPS_FORWARD_WRITE, source.format("y *= x"))
+    assert not holds(Condition.HELPS_FORWARD_WRITE, source.format("y = y * x"))
+    method = source.format("y *= x").replace("return swish(x)", "return x.swish(x)")
+    assert not holds(Condition.HELPS_FORWARD_WRITE, method)
+
+
 def test_a_method_that_binds_a_buffer() -> None:
     source = (
         HEAD
