@@ -22,7 +22,9 @@ class Condition(Enum):
     CUTS_FORWARD = (
         "it is the `forward` of a class, and it or what it calls cuts parameters off from their graph"
     )
-    HELPS_FORWARD_WRITE = "it is the `forward` of a class, and a method or function of the file that it calls writes in place"
+    HELPS_FORWARD_WRITE = (
+        "it is the `forward` of a class, and a method or function of the file that it calls writes in place"
+    )
     BINDS_BUFFER = "it is no constructor and binds an attribute that the file registers as a buffer"
     WRITES_TO_SHARED = "it writes in place to what may be a parameter or share memory with another tensor"
     CALLS_WRITER = "it calls a function of the file that writes in place to what it is given"

@@ -19,6 +19,7 @@ from gradcheck_tool.analysis.object_life import (
 )
 from gradcheck_tool.analysis.plans import WHOLE, ExecutionPlan
 from gradcheck_tool.analysis.starts import Starts, definitions
+from gradcheck_tool.analysis.template_methods import template_methods
 from gradcheck_tool.analysis.unit_results import Unit
 from gradcheck_tool.analysis.ways import Ways
 from gradcheck_tool.domain.records import Class, Frame, Func, Instance
@@ -212,8 +213,7 @@ def _run_methods(
     m: Interpreter, base: State, ref: Ref, record: Class, starts: Starts, *, called: bool
 ) -> None:
     """Make an object of the class and run those of its methods that matter."""
-    waiting = []
-    constructed = False
+    waiting, constructed = [], False
     for name, value in record.attrs.items():
         wrapper = base.get(value, Instance)
         for inner in (value,) if wrapper is None else _wrapped(wrapper):
@@ -226,6 +226,8 @@ def _run_methods(
                 constructed = True
             else:
                 waiting.append((inner, func, wrapper))
+    if not called:
+        waiting += [(value, base[value], None) for value in template_methods(base, ref, starts)]
     by_framework = None if called else driver(base, ref)
     if not waiting and not constructed and by_framework is None:
         return
@@ -239,7 +241,7 @@ def _run_methods(
         life = ObjectLife(state, made.cls) if made is not None else None  # type: ignore[arg-type]
         for inner, func, wrapper in waiting:
             starts.begin(m, func.function)
-            again = state is not states[0][0]
+            again = state is not states[0][0] or inner not in record.attrs.values()
             is_method = wrapper is None or wrapper.cls == LibraryObject("builtins.property")
             if is_method and life is not None:
                 _train(m, state, receiver, life, inner, func, again=again)  # type: ignore[arg-type]

@@ -148,10 +148,11 @@ class ObjectLife:
             self._methods.setdefault(function.name, Touched()).read(function, own=True)
         self._elsewhere = Touched()
         self._others = Touched()
-        module = s[cls].env.module
-        for function in module.functions:
+        bases = (s.get(entry, Class) for entry in s[cls].mro)
+        modules = dict.fromkeys(base.env.module for base in bases if base is not None)
+        for function in (function for module in modules for function in module.functions):
             self._elsewhere.read(function, own=False)
-        for function in (module.body, *module.functions):
+        for function in (each for module in modules for each in (module.body, *module.functions)):
             if function not in own:
                 self._others.read(function, own=False)
         self._is_open = s[cls].open

@@ -67,9 +67,9 @@ def _in_forward(file: FileText, unit: Unit) -> bool:
 def _helps_forward_write(file: FileText, unit: Unit) -> bool:
     if not (_in_forward(file, unit) and file.may_require_grad and _records_graph(file, unit)):
         return False
-    seen, waiting = {unit}, [unit]
+    owners, seen, waiting = file.family(unit.owner), {unit}, [unit]
     while waiting:
-        helpers = [other for other in _helpers(file, waiting.pop(), unit.owner) if other not in seen]
+        helpers = [other for other in _helpers(file, waiting.pop(), owners) if other not in seen]
         if any(map(_WRITE.search, (other.text for other in helpers))):
             return True
         seen.update(helpers)
@@ -77,13 +77,13 @@ def _helps_forward_write(file: FileText, unit: Unit) -> bool:
     return False
 
 
-def _helpers(file: FileText, unit: Unit, owner: str) -> list[Unit]:
-    """The methods of a class, and the functions of the file, that a function calls and that record a graph."""
+def _helpers(file: FileText, unit: Unit, owners: set[str]) -> list[Unit]:
+    """What a function calls of some classes and of the functions of the file, where it records a graph."""
     called = frozenset(_CALLED.findall(unit.text))
     return [
         other
         for other in file.outline.units
-        if (other.name if not other.owner else f"self.{other.name}" if other.owner == owner else "") in called
+        if (f"self.{other.name}" if other.owner in owners else "" if other.owner else other.name) in called
         and _records_graph(file, other)
     ]
 

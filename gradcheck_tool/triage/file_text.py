@@ -71,6 +71,16 @@ class FileText:
         """Classes with bases."""
         return frozenset(name for name, bases in self.outline.classes.items() if bases)
 
+    def family(self, name: str) -> set[str]:
+        """A class of the file and those that derive from it, directly or not."""
+        found = {name}
+        grew = True
+        while grew:
+            more = {heir for heir, bases in self.outline.classes.items() if not found.isdisjoint(bases)}
+            grew = not more <= found
+            found |= more
+        return found
+
     @cached_property
     def leaves(self) -> frozenset[str]:
         """Names of parameters, and of what gives parameters and views."""

@@ -94,6 +94,17 @@ def calls_of_units(outline: Outline) -> Iterator[tuple[Unit, Imported, str]]:
             yield unit, bound[name], attribute
 
 
+def imported_bases(outline: Outline) -> Iterator[tuple[str, Imported, str]]:
+    """The classes of a file with each base that it imports, and the attribute of that, if any."""
+    bound = _bound(outline)
+    statements = _top_level(outline.body) if bound else ()
+    classes = [each for each in statements if isinstance(each, ast.ClassDef)]
+    for name, base in ((heir.name, base) for heir in classes for base in heir.bases):
+        first = base.value if isinstance(base, ast.Attribute) else base
+        if isinstance(first, ast.Name) and first.id in bound:
+            yield name, bound[first.id], base.attr if isinstance(base, ast.Attribute) else ""
+
+
 def _bound(outline: Outline) -> dict[str, Imported]:
     """What imports at the top level of a file bind."""
     return {

@@ -1,7 +1,8 @@
 """Which functions of a file are worth executing, by the triggers of the rules in force.
 
 A function is a candidate when a trigger finds something in its code, or when it calls such a function of the
-same file, so that what the two do together is seen. The others are executed only as part of a candidate.
+same file, so that what the two do together is seen; so is a method whose class inherits what trains.
+The others are executed only as part of a candidate.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.triage.file_text import FileText
-from gradcheck_tool.triage.imported import Imported, called_imports, calls_of_units
+from gradcheck_tool.triage.imported import Imported, called_imports, calls_of_units, imported_bases
 from gradcheck_tool.triage.look import Look
 from gradcheck_tool.triage.mentions import Mentions
 from gradcheck_tool.triage.prefilter import Prefilter
@@ -90,6 +91,8 @@ class Triage:
         }
         if computes is not None and self._judge_all:
             named |= {unit for unit, one, attribute in calls_of_units(outline) if computes(one, attribute)}
+            heirs = {name for name, one, attribute in imported_bases(outline) if computes(one, attribute)}
+            named |= {unit for unit in outline.units if unit.owner in heirs}
         found = file.with_callers(named)
         alone = _by_words(look for look in looks if not look.trigger.callers)
         found |= {

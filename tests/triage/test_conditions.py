@@ -155,6 +155,16 @@ def test_a_forward_that_calls_a_function_which_writes() -> None:
     assert not holds(Condition.HELPS_FORWARD_WRITE, method)
 
 
+def test_a_forward_that_calls_a_method_of_a_class_below_which_writes() -> None:
+    source = (
+        HEAD
+        + "class Net(nn.Module):\n    def forward(self, x):\n        return self.features(x)\n\n"
+        + "class Small({}):\n    def features(self, x):\n        x += 1\n        return x\n"
+    )
+    assert holds(Condition.HELPS_FORWARD_WRITE, source.format("Net"))
+    assert not holds(Condition.HELPS_FORWARD_WRITE, source.format("nn.Module"))
+
+
 def test_a_method_that_binds_a_buffer() -> None:
     source = (
         HEAD

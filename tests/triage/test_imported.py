@@ -11,6 +11,7 @@ from gradcheck_tool.triage.imported import (
     calls_of_units,
     definition_in,
     differentiates,
+    imported_bases,
     imports_in,
     is_function_class,
     may_call,
@@ -86,6 +87,15 @@ def test_calls_of_functions_of_a_file() -> None:
         ("f", Imported("pkg.tools", 0), "g"),
         ("f", FIT, ""),
     }
+
+
+def test_bases_of_classes_of_a_file() -> None:
+    outlined = outline(
+        "import pkg.tools as t\nfrom fit import Trainer\n\n\nclass A(t.Base, object):\n    pass\n\n\n"
+        "class B(A, Trainer):\n    pass\n"
+    )
+    assert outlined is not None
+    assert list(imported_bases(outlined)) == [("A", Imported("pkg.tools", 0), "Base"), ("B", FIT, "")]
 
 
 def test_files_that_compute_gradients() -> None:
