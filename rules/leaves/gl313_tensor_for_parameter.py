@@ -20,9 +20,11 @@ from gradcheck_tool import (
     Violation,
     facts,
     nodes,
+    resolve_import,
 )
 
 _MODULE = LibraryObject("torch.nn.Module")
+_INIT = LibraryObject("torch.nn.init")
 # What makes a tensor without a gradient, and what keeps it one of that kind.
 _FACTORIES = frozenset({"FloatTensor", "Tensor", "empty", "ones", "rand", "randn", "zeros"})
 _MOVES = frozenset({"cuda", "double", "float", "half", "to"})
@@ -32,7 +34,16 @@ _MOVES = frozenset({"cuda", "double", "float", "half", "to"})
 class InitialisedTensor(Event):
     """`nn.init` gives a plain tensor in an attribute its first values, and other methods compute with it."""
 
-    triggers = (Trigger("init.", r"\binit\.\w+_\(\s*self\.\w+", callers=False),)
+    triggers = (
+        Trigger(
+            "init.",
+            r"\binit\.\w+_\(\s*self\.\w+|\bself\.\w+ *(?::[^=\n]+)?= *[\w.]*\binit\.\w+_\(",
+            callers=False,
+        ),
+        Trigger(
+            "getattr(", r"\bgetattr\(\s*[\w.]*init\w*,", in_file=("nn.init", "import init"), callers=False
+        ),
+    )
 
     module: str
     attribute: str
@@ -50,9 +61,10 @@ class InitialisedTensors(Tracker):
             return
         funcs = [s.get(value, Func) for value in record.attrs.values()]
         methods = [func.function.worked_out(FunctionBody) for func in funcs if func is not None]
-        initialised = [(body, set(_initialised(body))) for body in methods]
+        homes = _homes(m, s, record)
+        initialised = [(body, set(_initialised(body, homes))) for body in methods]
         for name in sorted({name for _, names in initialised for name in names}):
-            made = _made(methods, name)
+            made = _made(methods, name, homes)
             others = [body for body, names in initialised if name not in names and not _stores(body, name)]
             if made is not None and {use for body in others for use in _uses(body, name)} == {"read"}:
                 self.report(
@@ -65,27 +77,47 @@ class InitialisedTensors(Tracker):
                 )
 
 
-def _initialised(body: FunctionBody) -> Iterator[str]:
-    """Attributes that `init.xavier_uniform_(self.w)` and the like are called with."""
+def _homes(m: Interpreter, s: State, record: Class) -> frozenset[str]:
+    """The names that a file gives `nn.init`."""
+    named = {name: value for name, value in s[record.env.globals].locals.items() if "init" in str(name)}
+    return frozenset(
+        {"init", *(name for name, value in named.items() if resolve_import(m, s, value) == _INIT)}
+    )
+
+
+def _initialised(body: FunctionBody, homes: frozenset[str]) -> Iterator[str]:
+    """Attributes that `init.xavier_uniform_(self.w)` and the like are called with, or keep the result of."""
     for i in body.instrs:
-        if not isinstance(i, nodes.Call) or not i.args:
-            continue
-        func = body.made.get(i.func)
-        home = body.made.get(func.obj) if isinstance(func, nodes.GetAttr) else None
-        if getattr(home, "name", "") == "init" and isinstance(func, nodes.GetAttr) and func.name[-1] == "_":
-            given = body.maker(i.args[0].value)
-            if isinstance(given, nodes.GetAttr) and body.source(given.obj) == body.receiver:
-                yield given.name
+        given = body.maker(i.args[0].value) if _initialises(body, i, homes) else None
+        if isinstance(given, nodes.GetAttr) and body.source(given.obj) == body.receiver:
+            yield given.name
+        if isinstance(i, nodes.SetAttr) and _initialises(body, body.maker(i.src), homes):
+            yield i.name
 
 
-def _made(methods: Iterable[FunctionBody], name: str) -> nodes.SetAttr | None:
+def _initialises(body: FunctionBody, i: nodes.Instr | None, homes: frozenset[str]) -> bool:
+    """Is it a call of a function of `nn.init`, or of one that `getattr` chooses by its name?"""
+    if not isinstance(i, nodes.Call) or not i.args:
+        return False
+    func = body.maker(i.func)
+    if isinstance(func, nodes.Call) and getattr(body.made.get(func.func), "name", "") == "getattr":
+        return bool(func.args) and _is_home(body, func.args[0].value, homes)
+    return isinstance(func, nodes.GetAttr) and func.name[-1] == "_" and _is_home(body, func.obj, homes)
+
+
+def _is_home(body: FunctionBody, reg: int, homes: frozenset[str]) -> bool:
+    made = body.made.get(reg)
+    return isinstance(made, (nodes.GetAttr, nodes.LoadName)) and made.name in homes
+
+
+def _made(methods: Iterable[FunctionBody], name: str, homes: frozenset[str]) -> nodes.SetAttr | None:
     """Where a plain tensor is stored in an attribute; None where something else may be, or registers it."""
     found = []
     for body in methods:
         if any(isinstance(i, nodes.Const) and i.value == name for i in body.instrs):
             return None
         for store in _stores(body, name):
-            if body.source(store.obj) != body.receiver or not _is_plain(body, store.src):
+            if body.source(store.obj) != body.receiver or not _is_plain(body, store.src, homes):
                 return None
             found.append(store)
     return found[0] if found else None
@@ -95,10 +127,13 @@ def _stores(body: FunctionBody, name: str) -> list[nodes.SetAttr]:
     return [i for i in body.instrs if isinstance(i, nodes.SetAttr) and i.name == name]
 
 
-def _is_plain(body: FunctionBody, reg: int) -> bool:
+def _is_plain(body: FunctionBody, reg: int, homes: frozenset[str]) -> bool:
     """Is it `torch.empty(...)` or the like, on whatever device, without `requires_grad`?"""
     made = body.maker(reg)
     while isinstance(made, nodes.Call):
+        if _initialises(body, made, homes):
+            made = body.maker(made.args[0].value)
+            continue
         func = body.made.get(made.func)
         if not isinstance(func, nodes.GetAttr) or any(arg.name == "requires_grad" for arg in made.args):
             return False
@@ -126,7 +161,8 @@ class TensorForParameter(Rule):
     `self.w = torch.randn(..., requires_grad=True)` in an `nn.Module`, where the tensor is not given to
     an optimizer in another way and no other file of the repository mentions it. The same for a tensor that
     `nn.init` gives its values, as if it were a weight (`self.w = torch.empty(4)`, then
-    `nn.init.uniform_(self.w)`), if other methods compute with it.
+    `nn.init.uniform_(self.w)`; or `self.w = nn.init.uniform_(torch.empty(4))`), if other methods compute
+    with it.
 
     ## Why it is wrong
 

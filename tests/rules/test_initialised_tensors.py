@@ -47,6 +47,39 @@ def test_wherever_it_is_made(made: str) -> None:
     assert [finding.code for finding in found] == ["GL313"]
 
 
+@pytest.mark.parametrize(
+    "made",
+    [
+        "nn.init.uniform_(torch.empty(periods))",
+        "getattr(initializers, 'uniform_')(torch.empty(periods))",
+        "torch.nn.init.uniform_(torch.empty(periods), 0.0, 1.0)",
+    ],
+)
+def test_what_an_initialiser_returns_is_kept(made: str) -> None:
+    source = "from torch.nn import init as initializers\n" + ATTENTION.replace(
+        "nn.init.uniform_(self.weights)", "pass"
+    )
+    found = told(source.replace("torch.empty(periods)", made))
+    assert [finding.code for finding in found] == ["GL313"]
+    pytest.importorskip("torch")
+    assert happened(source.replace("torch.empty(periods)", made) + DRIVER)[1] == "not trained"
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "nn.Parameter(nn.init.uniform_(torch.empty(periods)))",
+        "getattr(settings, 'uniform_')(torch.empty(periods))",
+        "nn.init.calculate_gain('relu') * torch.ones(periods)",
+    ],
+)
+def test_what_else_a_call_returns_is_quiet(made: str) -> None:
+    source = "import initial_settings as settings\n" + ATTENTION.replace(
+        "nn.init.uniform_(self.weights)", "pass"
+    )
+    assert told(source.replace("torch.empty(periods)", made)) == []
+
+
 def test_the_parameter_is_quiet() -> None:
     right = ATTENTION.replace("torch.empty(periods)", "nn.Parameter(torch.empty(periods))")
     assert told(right) == []
