@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from gradcheck_tool import (
     Class,
@@ -88,14 +89,14 @@ def _homes(m: Interpreter, s: State, record: Class) -> frozenset[str]:
 def _initialised(body: FunctionBody, homes: frozenset[str]) -> Iterator[str]:
     """Attributes that `init.xavier_uniform_(self.w)` and the like are called with, or keep the result of."""
     for i in body.instrs:
-        given = body.maker(i.args[0].value) if _initialises(body, i, homes) else None
-        if isinstance(given, nodes.GetAttr) and body.source(given.obj) == body.receiver:
-            yield given.name
-        if isinstance(i, nodes.SetAttr) and _initialises(body, body.maker(i.src), homes):
+        called = body.maker(i.args[0].value) if _initialises(i, body, homes) else None
+        if isinstance(called, nodes.GetAttr) and body.source(called.obj) == body.receiver:
+            yield called.name
+        if isinstance(i, nodes.SetAttr) and _initialises(body.maker(i.src), body, homes):
             yield i.name
 
 
-def _initialises(body: FunctionBody, i: nodes.Instr | None, homes: frozenset[str]) -> bool:
+def _initialises(i: nodes.Instr | None, body: FunctionBody, homes: frozenset[str]) -> TypeGuard[nodes.Call]:
     """Is it a call of a function of `nn.init`, or of one that `getattr` chooses by its name?"""
     if not isinstance(i, nodes.Call) or not i.args:
         return False
@@ -131,7 +132,7 @@ def _is_plain(body: FunctionBody, reg: int, homes: frozenset[str]) -> bool:
     """Is it `torch.empty(...)` or the like, on whatever device, without `requires_grad`?"""
     made = body.maker(reg)
     while isinstance(made, nodes.Call):
-        if _initialises(body, made, homes):
+        if _initialises(made, body, homes):
             made = body.maker(made.args[0].value)
             continue
         func = body.made.get(made.func)
