@@ -66,16 +66,21 @@ def main() -> None:
     applied: Counter[str] = Counter()
     differing: defaultdict[str, list[str]] = defaultdict(list)
     names = [name for name in REWRITINGS if options.only in name]
-    for number, program in enumerate(programs(options.folders)):
-        if options.program not in program.name:
-            continue
-        for name in names[number % options.sample :: options.sample]:
-            told = _runs(program, name) if options.run else _compared(program, name, options.source)
-            applied[name] += told is not None
-            if told:
-                differing[name].append(told)
-                if options.show or options.source or options.run:
-                    print(f"{name}: {told}", flush=True)
+    done = 0
+    # What there is so far is reported where the run is interrupted.
+    with contextlib.suppress(KeyboardInterrupt):
+        for number, program in enumerate(programs(options.folders)):
+            if options.program not in program.name:
+                continue
+            for name in names[number % options.sample :: options.sample]:
+                told = _runs(program, name) if options.run else _compared(program, name, options.source)
+                applied[name] += told is not None
+                if told:
+                    differing[name].append(told)
+                    if options.show or options.source or options.run:
+                        print(f"{name}: {told}", flush=True)
+            done += 1
+    print(f"{done} programs")
     _report(applied, differing)
     sys.exit(bool(differing))
 

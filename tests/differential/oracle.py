@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import os
 import sys
 import traceback
@@ -26,7 +27,8 @@ DRAWN = (
     ("torch.eye(3)", "torch.rand(3, 3)"),
     ("torch.tensor(1.5", "torch.tensor(0.4"),
 )
-SCALES = (0.5, 1.5, 3.0, 6.0)
+# What is written to numbers may change those alone that are none.
+SCALES = (0.5, 1.5, 3.0, 6.0, math.nan)
 # What keeps saved tensors from being looked at.
 HIDING = ("use_reentrant", "torch.autograd.graph.")
 LIMIT = 10_000
@@ -95,6 +97,16 @@ class Run:
     foreign: str
     gradients: tuple[tuple[int, Gradients], ...]
     changed: frozenset[int] = frozenset()
+
+
+def _copied(saved: torch.Tensor) -> torch.Tensor:
+    """A copy that is laid out in the same way: with other strides some kernels give other results."""
+    if saved.layout is not torch.strided or not saved.numel():
+        return saved.clone()
+    parts = zip(saved.shape, saved.stride(), strict=True)
+    extent = 1 + sum((size - 1) * stride for size, stride in parts)
+    memory = saved.detach().as_strided((extent,), (1,)).clone()
+    return memory.as_strided(saved.shape, saved.stride())
 
 
 class EndlessError(Exception):
@@ -196,7 +208,7 @@ def run(source: str, *, flag: bool = False, copies: bool = False, saved: bool = 
     torch.manual_seed(0)
     raised = None
     code = compile(source, FILENAME, "exec")
-    keep = torch.autograd.graph.saved_tensors_hooks(torch.clone, lambda t: t) if copies else nullcontext()
+    keep = torch.autograd.graph.saved_tensors_hooks(_copied, lambda t: t) if copies else nullcontext()
     with warnings.catch_warnings(), _noting(watch), keep:
         warnings.simplefilter("ignore")
         sys.settrace(watch)

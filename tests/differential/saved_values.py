@@ -78,5 +78,7 @@ def _saved(node: Any) -> Iterator[tuple[str, torch.Tensor]]:
 
 
 def _equal(value: torch.Tensor, first: torch.Tensor) -> bool:
-    same_kind = value.shape == first.shape and value.dtype == first.dtype
-    return same_kind and torch.equal(torch.nan_to_num(value), torch.nan_to_num(first))
+    if value.shape != first.shape or value.dtype != first.dtype:
+        return False
+    numbers = torch.equal(torch.nan_to_num(value), torch.nan_to_num(first))
+    return numbers and torch.equal(value.isnan(), first.isnan())

@@ -89,6 +89,33 @@ def test_a_raise_that_is_not_autograds_says_nothing(program):
     assert not verdict.misses
 
 
+def test_a_copy_of_what_is_saved_has_its_layout():
+    """The kernel of `batch_norm` reads a running mean and a weight that are no rows as if they were."""
+    source = """
+import torch
+import torch.nn.functional as F
+w = torch.ones(2, 3, requires_grad=True)
+column = torch.tensor([[0.1, 0.9, 0.4], [0.7, 0.2, 0.3], [0.5, 0.6, 0.8]])[:, 0]
+row = torch.tensor([0.5, 0.3, 1.2])
+w.data[...] = 1.0
+F.batch_norm(w, column, row, column, row).sinh().sum().backward()
+"""
+    assert not judge_source(source).silent
+
+
+def test_a_write_that_changes_some_values_alone_is_a_change():
+    source = """
+import torch
+w = torch.rand(3, requires_grad=True)
+y = torch.nn.functional.hardtanh(w)
+w.data.nan_to_num_()
+y.sum().backward()
+"""
+    verdict = judge_source(source)
+    assert not verdict.silent
+    assert not verdict.silent_alarms
+
+
 def test_a_program_that_never_ends_is_discarded():
     verdict = judge_source("n = 1\nwhile n:\n    n += 1\n")
     assert "10000 lines" in verdict.invalid
