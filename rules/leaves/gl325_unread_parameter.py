@@ -155,24 +155,14 @@ def _attributes(body: FunctionBody) -> list[str]:
 
 
 def _shared(body: FunctionBody) -> set[str]:
-    """The attributes that a function stores in another one, or in what it makes for that, or adds to a list.
+    """The attributes that a function stores elsewhere, or in what it makes for that, or adds to a list.
 
-    `self.decoder.bias = self.bias`, `self.cell = Cell(scale=self.scale)`, `self.all.append(self.scale)`.
+    `self.decoder.bias = self.bias`, `self.cell = Cell(scale=self.scale)`, `self.all = [self.scale]`.
     """
-    waiting = [body.maker(i.src) for i in body.instrs if isinstance(i, nodes.SetAttr)]
-    waiting += [body.maker(arg.value) for call, _ in body.calls("append") for arg in call.args]
-    shared, seen = set(), set()
-    while waiting:
-        made = waiting.pop()
-        # In a loop, what a variable is made of may be made of the variable: `h = self.cell(frame, h)`.
-        if id(made) in seen:
-            continue
-        seen.add(id(made))
-        if isinstance(made, nodes.GetAttr):
-            shared.add(made.name)
-        elif isinstance(made, nodes.Call):
-            waiting += [body.maker(arg.value) for arg in made.args]
-    return shared
+    stored = [i.src for i in body.instrs if isinstance(i, (nodes.SetAttr, nodes.SetItem))]
+    stored += [arg.value for call, _ in body.calls("append") for arg in call.args]
+    behind = (i for reg in stored for i in body.behind(reg, lambda made: isinstance(made, nodes.GetAttr)))
+    return {i.name for i in behind if isinstance(i, nodes.GetAttr)}
 
 
 def _unread(methods: Mapping[str, FunctionBody], source: str) -> Iterator[tuple[str, Any]]:

@@ -50,10 +50,18 @@ def test_a_method_that_only_initialises_reads_no_parameter(
     assert [code for _, code in findings(CELL.format(used=used, method=method))] == expected
 
 
-def test_what_is_added_to_a_list_of_parameters_is_read_there() -> None:
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "self.all = nn.ParameterList()\n        self.all.append(self.weight)",
+        "self.all = [self.weight]",
+        "self.all = {}\n        self.all[0] = self.weight",
+        "rows = (self.weight,)\n        self.all = [row for row in rows]",
+    ],
+)
+def test_what_is_kept_in_a_list_is_read_there(kept: str) -> None:
     source = CELL.format(used="x @ self.all[0]", method="reset(self): pass").replace(
-        "        self.head",
-        "        self.all = nn.ParameterList()\n        self.all.append(self.weight)\n        self.head",
+        "        self.head", f"        {kept}\n        self.head"
     )
     assert findings(source) == []
 
