@@ -53,14 +53,17 @@ class ParametersOfResults(Tracker):
                 self.report(event)
 
     def on_backward_ran(self, m: Interpreter, s: State, fact: facts.BackwardRan) -> None:
-        """Does a gradient end in a Parameter, and reach what is behind it in no other way?"""
+        """Does a gradient end in a Parameter, and reach what is behind it in no other way?
+
+        What nothing holds any more has been replaced: `self.weight = nn.Parameter(self.weight.t())`.
+        """
         run = fact.run
         if not self.made or run.opaque or run.call != "backward":
             return
         reached = {leaf.id for leaf in run.leaves}
         for number in reached & self.made.keys():
             event, behind = self.made[number]
-            if not reached & behind:
+            if not reached & behind and behind & held_by_variables(s):
                 self.report(event)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.open_programs import HEAD, told
-from tests.running import happened
+from tests.running import findings, happened
 
 DROPPED = (
     HEAD
@@ -43,3 +43,28 @@ def test_what_a_constructor_makes_of_a_result_is_where_training_starts() -> None
     )
     start = "        self.start = nn.Parameter(2 * self.raw)\n\n    def forward"
     assert "GL315" not in {finding.code for finding in told(source.replace("\n    def forward", start))}
+
+
+REPLACED = """
+import torch
+from torch import nn
+
+class Transposed(nn.Linear):
+    def __init__(self):
+        super().__init__(3, 4)
+        {kept}self.weight = nn.Parameter(self.weight.T.contiguous())
+
+    def forward(self, x):
+        return x @ self.weight
+
+net = Transposed()
+net(torch.ones(2, 3)).sum().backward()
+"""
+
+
+@pytest.mark.parametrize(("kept", "found"), [("", []), ("self.old = self.", ["GL315"])])
+def test_a_parameter_that_takes_the_place_of_what_it_is_made_of_loses_nothing(
+    kept: str, found: list[str]
+) -> None:
+    kept = f"{kept}weight\n        " if kept else kept
+    assert [code for _, code in findings(REPLACED.format(kept=kept))] == found
