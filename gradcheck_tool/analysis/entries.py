@@ -79,10 +79,9 @@ def analyze(
     library.load()
     events: list[Event] = []
     m = Solver(lambda event: _collect(events, event, m), plan.limit, plan.total, plan.single)
-    m.program.imports = imports
+    m.program.main, m.program.imports = module, imports
     m.program.models = models or model_packs(())
-    m.program.main = module
-    m.program.mended = plan.mended
+    m.program.mended, m.program.pause = plan.mended, plan.pause
     m.program.refinement = roles.Refinement(m, elsewhere)
     start = State()
     listening = listen(m, trackers)
@@ -108,6 +107,7 @@ def analyze(
         tracker.conclude()
     if extent is not None:
         extent.unfinished = list(dict.fromkeys(m.budget.exhausted))
+        extent.is_short |= m.budget.is_short
     m.dismiss()
     return [event for event in events if ways.is_certain(event)]
 

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.analysis.pace import UNHURRIED, Pace
+
 if TYPE_CHECKING:
     from gradcheck_tool.analysis.given import Surroundings
     from gradcheck_tool.ir.nodes import ModuleIR
@@ -22,11 +24,13 @@ class Extent:
 
     Attributes:
         unfinished: the names of the functions that reached the work limit.
+        is_short: with more work there might be more to find.
         entered: file and qualified name of the functions elsewhere that the top-level code led to, if it
             came to its end.
     """
 
     unfinished: list[str] = field(default_factory=list)
+    is_short: bool = False
     entered: set[tuple[str, str]] = field(default_factory=set)
 
 
@@ -42,6 +46,7 @@ class ImportContext:
         elsewhere: the other files of the repository, which call what the file defines.
         extent: gets how far the last execution went.
         models: what libraries do; the models that are built in if not given.
+        pace: how long the check may take.
     """
 
     imports: Imports | None = None
@@ -51,3 +56,4 @@ class ImportContext:
     elsewhere: Surroundings | None = None
     extent: Extent = field(default_factory=Extent)
     models: ModelPacks | None = None
+    pace: Pace = UNHURRIED

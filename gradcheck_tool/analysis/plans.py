@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.interp.entry_points import rows
 from gradcheck_tool.triage.mentions import EVERYTHING, Mentions
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gradcheck_tool.ir import nodes as ir
     from gradcheck_tool.triage.triage import Candidates
 
@@ -33,6 +35,10 @@ REST_PER_ROW = 30
 # everything to finish, in no more than a few seconds for a long file.
 SINGLE = 3
 SINGLE_BASE = 40_000
+# What a quick answer may take: too little for all ways through a program, and enough for a single one.
+QUICK_LIMIT = 500
+QUICK_TOTAL = 1_500
+QUICK_SINGLE = 24_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +58,7 @@ class ExecutionPlan:
         long_limit: instructions that each of these may take.
         long_total: instructions that these together may take.
         mended: the places where errors are taken for mended, by the identity of their nodes.
+        pause: is called again and again; what it raises ends the execution.
     """
 
     starts: frozenset[str] = frozenset()
@@ -64,6 +71,19 @@ class ExecutionPlan:
     long_limit: int = 0
     long_total: int = 0
     mended: frozenset[int] = frozenset()
+    pause: Callable[[], object] = bool
+
+    def quick(self) -> ExecutionPlan:
+        """The same with little work: whoever waits for an answer learns soon what a single way shows."""
+        return replace(
+            self,
+            limit=min(self.limit, QUICK_LIMIT),
+            total=min(self.total, QUICK_TOTAL),
+            single=min(self.single, QUICK_SINGLE),
+            rest=min(self.rest, QUICK_TOTAL),
+            long_limit=min(self.long_limit, QUICK_LIMIT),
+            long_total=min(self.long_total, QUICK_TOTAL),
+        )
 
     @classmethod
     def whole(cls, module: ir.ModuleIR, candidates: Candidates | None) -> ExecutionPlan:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.analysis.call_stack import with_room
-from gradcheck_tool.analysis.import_context import ImportContext
+from gradcheck_tool.analysis.import_context import Extent, ImportContext
 from gradcheck_tool.analysis.later_findings import errors, is_news, staying
 from gradcheck_tool.findings import Finding
 from gradcheck_tool.rulebook.stories import numbered
@@ -134,7 +134,7 @@ def _with_later(program: _Program, step: _Round, ruleset: RuleSet, events: Seque
     stays: set[int] = set()
     for _ in range(MOST_MENDINGS):
         raising = [site for site in errors(events) if id(site.node) not in mended]
-        if not raising:
+        if not raising or program.is_hurried:
             break
         mended.update((id(site.node), _locate(site)) for site in raising)
         stays |= staying(events)
@@ -187,6 +187,11 @@ class _Program:
         self._around = around
         self.is_promising = False
 
+    @property
+    def is_hurried(self) -> bool:
+        """Is a quick answer wanted, which will not be all that there is to find?"""
+        return self._around.pace.is_quick and self._around.extent.is_short
+
     def rounds(self) -> Iterator[_Round]:
         """The executions, each of which is asked for when those before have not settled the findings.
 
@@ -223,18 +228,21 @@ class _Program:
 
         around = self._around
         imports = around.imports if step.is_whole else around.partial_imports or around.imports
+        extent = Extent() if is_again else around.extent
         try:
             return analyze(
                 step.module,
                 imports,
-                step.plan,
-                None if is_again else around.extent,
+                around.pace.of(step.plan),
+                extent,
                 [*needed(ruleset), *recording],
                 around.models,
                 around.elsewhere,
             )
         except TrackerError as error:
             raise RulePackError(str(error)) from error
+        finally:
+            around.extent.is_short |= extent.is_short
 
 
 def _locate(site: Site) -> Location:

@@ -21,6 +21,7 @@ class FileResult:
         imports: `(importer, dotted name, dots)` of the imports that the findings depend on.
         content: digest of the bytes that were checked.
         unfinished: names of the functions whose analysis reached the work limit.
+        is_short: with more work there might be more findings.
         entered: `(filename, qualified name)` of the functions in other files that the top-level code led to.
         mistaken: what is wrong with comments that are to suppress something, a sentence each.
         used: `(filename, row)` of the comments in other files that suppress what was found there.
@@ -33,6 +34,7 @@ class FileResult:
     imports: tuple[tuple[str, str, int], ...] = ()
     content: str = ""
     unfinished: tuple[str, ...] = ()
+    is_short: bool = False
     entered: tuple[tuple[str, str], ...] = ()
     used: tuple[tuple[str, int], ...] = ()
     mistaken: tuple[str, ...] = ()

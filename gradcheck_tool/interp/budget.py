@@ -50,6 +50,7 @@ class Budget:
         long: the entry points that have reached the limit.
         exhausted: the names of those that did not finish along a single way either.
         narrowed: ways were left out because little was left.
+        is_short: with more work there might be more to see.
         is_complete: none was left out of what is to be complete: may what was not seen count as absent?
         is_minor: what is running need not be complete.
         is_narrow: a single way is followed from the start.
@@ -69,6 +70,7 @@ class Budget:
     long: set[int] = field(default_factory=set)
     exhausted: list[str] = field(default_factory=list)
     narrowed: bool = False
+    is_short: bool = False
     is_complete: bool = True
     is_minor: bool = False
     is_narrow: bool = False
@@ -82,7 +84,7 @@ class Budget:
 
     def leave_out(self) -> None:
         """Note that ways are left out."""
-        self.narrowed = True
+        self.narrowed = self.is_short = True
         self.is_complete &= self.is_minor
 
     @property

@@ -76,6 +76,7 @@ def _within(
     except BudgetExhausted:
         m.budget.left = 0
         m.budget.too_little[what] = share
+        m.budget.is_short = True
         m.program.entered &= entered
         return _given_up(m, before, func, call)
     finally:

@@ -153,6 +153,7 @@ def import_module(m: Interpreter, s: State, importer: str, dotted: str, level: i
     if key in s.memory:
         return s.memory[key]
     if m.budget.rest <= 0:
+        m.budget.is_short = True
         return None
     return _import(m, s, key, m.program.imports(importer, dotted, level), dotted)
 

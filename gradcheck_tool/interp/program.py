@@ -33,6 +33,7 @@ class Program:
         assumes: in words what the unit that is running takes from ordinary use, for the events it gives.
         kept: the attributes, with their classes, that hold graphs which an earlier call of the unit has made.
         mended: the places, by the identity of their nodes, where what is raised is taken for mended.
+        pause: is called before each block; what it raises ends the execution.
     """
 
     main: ir.ModuleIR | None = None
@@ -48,6 +49,7 @@ class Program:
     assumes: tuple[str, ...] = ()
     kept: tuple[tuple[str, str], ...] = ()
     mended: frozenset[int] = frozenset()
+    pause: Callable[[], object] = bool
 
     def assume(self, *told: str) -> None:
         """Take something from ordinary use: the events from now on say so."""

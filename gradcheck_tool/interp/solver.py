@@ -231,6 +231,7 @@ class Solver:
         self, s: State, block: ir.Block, index: int, exits: list[FrameExit]
     ) -> list[tuple[int, State]]:
         out: list[tuple[int, State]] = []
+        self.program.pause()
         stack = [(s, index)]
         budget = self.budget
         instrs, count, transfer = block.instrs, len(block.instrs), TRANSFER.get

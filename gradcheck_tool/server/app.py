@@ -15,6 +15,7 @@ from gradcheck_tool.server.actions import FIX_ALL, FIX_NOTEBOOK, actions, fix_al
 from gradcheck_tool.server.diagnostics import by_document, diagnostic
 from gradcheck_tool.server.documents import Places, Program, programs
 from gradcheck_tool.server.engine import Engine
+from gradcheck_tool.server.found import Found
 from gradcheck_tool.server.tasks import Answer, Check, FixAll, Forget, Lenses, Page, Reload, Settings
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 _NOTEBOOKS = types.NotebookDocumentSyncOptions(
     [types.NotebookDocumentFilterWithCells(cells=[types.NotebookCellLanguage("python")])]
 )
+# What the editor is told once no more findings follow for these versions of documents.
+CHECKED = "$/gradlint/checked"
 # Seconds without a change after which other files that are open are checked with what has changed.
 _QUIET = 1.0
 
@@ -35,7 +38,7 @@ class Server(LanguageServer):
     def __init__(self) -> None:
         super().__init__("gradlint", __version__, notebook_document_sync=_NOTEBOOKS)
         self.engine = Engine()
-        self._found: dict[Path, tuple[Finding, ...]] = {}
+        self._found: dict[Path, Found] = {}
         self._told: dict[str, list[Finding]] = {}
         self._pages: dict[str, str] = {}
         self._said: set[str] = set()
@@ -57,7 +60,8 @@ class Server(LanguageServer):
         self._known.add(program.path)
         task = Check(self.engine.number(), program.root, program.path, program.text, program.unnamed)
         loop = asyncio.get_running_loop()
-        self.engine.check(task, lambda answer: loop.call_soon_threadsafe(self._on_answer, program, answer))
+        then = lambda answer: loop.call_soon_threadsafe(self._on_answer, program, answer)  # noqa: E731
+        self.engine.check(task, then, is_urgent=is_change)
         if is_change:
             self._check_others_later(loop, program)
 
@@ -118,18 +122,19 @@ class Server(LanguageServer):
             return
         # While a text is no program, what was found last stays in sight.
         if not answer.is_broken and answer.error is None:
-            self._found[program.path] = answer.findings
+            self._found[program.path] = self._found.get(program.path, Found()).after(program, answer)
         self._publish({part.uri for part in program.parts}, program)
+        if not answer.is_first:
+            checked = [{"uri": part.uri, "version": part.version} for part in program.parts]
+            self.protocol.notify(CHECKED, {"documents": checked})
 
     def _publish(self, also: set[str], answered: Program | None = None) -> None:
         """Tell the editor of the documents whose findings have changed, and of some others."""
         opened = self.programs()
         places = self._places(opened)
-        own = [
-            one for path, found in self._found.items() for one in found if one.location.filename == str(path)
-        ]
-        others = [one for found in self._found.values() for one in found]
-        now = by_document([*own, *others], places)
+        told = [(str(path), one) for path, found in self._found.items() for one in found.shown]
+        own = [one for filename, one in told if one.location.filename == filename]
+        now = by_document([*own, *(one for _, one in told)], places)
         versions = {part.uri: part.version for part in (answered.parts if answered is not None else ())}
         for uri in now.keys() | self._told.keys() | also:
             if uri in also or now.get(uri) != self._told.get(uri):

@@ -1,7 +1,7 @@
 """Gives tasks to the process that analyses: the newest text of each file, and never one that is outdated.
 
-A check that runs when its text is outdated is given some time to end, after which its process is ended, and
-another takes its place. While a check runs, further changes of a file take the place of each other.
+A check of a text that is outdated is stopped, and so is one of another file than that which has just changed,
+which comes later then. Where it does not stop in time, its process is ended, and another takes its place.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.server.tasks import Answer, Check, Forget, Know, Reload, Settings, Task
+from gradcheck_tool.server.tasks import Answer, Check, Forget, Know, Reload, Settings, Stop, Task
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # What is done with an answer; it is called in a thread of the engine's.
 Then = Callable[[Answer], object]
-# Seconds that an outdated check may go on, and that any may take.
+# Seconds that a check which is to stop may go on, and that any may take.
 PATIENCE = 3.0
 LONGEST = 60.0
 
@@ -32,12 +32,8 @@ LONGEST = 60.0
 class _Waiting:
     task: Task
     then: Then
-    is_outdated: bool = False
+    is_to_stop: bool = False
     is_again: bool = False
-
-
-def _is_same_file(running: Task, check: Check) -> bool:
-    return isinstance(running, Check) and running.path == check.path
 
 
 class Engine:
@@ -64,17 +60,18 @@ class Engine:
         """A number for a task."""
         return next(self._numbers)
 
-    def check(self, task: Check, then: Then) -> None:
-        """Check a text, in the place of earlier ones of its file that wait; one at work soon ends."""
+    def check(self, task: Check, then: Then, *, is_urgent: bool = False) -> None:
+        """Check a text, in the place of earlier ones of its file; one that is urgent comes before all others.
+
+        `then` gets the findings of a quick check before the final ones, where that has left anything out.
+        """
         with self._lock:
             self._checks.pop(task.path, None)
-            self._checks[task.path] = _Waiting(task, then)
+            waiting = {task.path: _Waiting(task, then)}
+            self._checks = {**waiting, **self._checks} if is_urgent else {**self._checks, **waiting}
             if not task.unnamed:
                 self._texts[task.path] = task
-            running = self._running
-            if running is not None and not running.is_outdated and _is_same_file(running.task, task):
-                running.is_outdated = True
-                self._end_after(self._patience, running)
+            self._make_way(task, is_urgent=is_urgent)
             self._go_on()
 
     def ask(self, task: Task, then: Then) -> None:
@@ -123,7 +120,20 @@ class Engine:
         self._end_after(self._longest, waiting)
         self._tell(waiting.task)
 
-    def _tell(self, task: Task) -> None:
+    def _make_way(self, task: Check, *, is_urgent: bool) -> None:
+        """Stop a check that runs, where its text is outdated or the new one is urgent."""
+        running = self._running
+        if running is None or running.is_to_stop or not isinstance(running.task, Check):
+            return
+        is_outdated = running.task.path == task.path
+        if is_outdated or is_urgent:
+            running.is_to_stop = True
+            self._tell(Stop(running.task.number))
+            self._end_after(self._patience, running)
+        if is_urgent and not is_outdated:
+            self._checks[running.task.path] = _Waiting(running.task, running.then)
+
+    def _tell(self, task: Task | Stop) -> None:
         connection = self._begun()
         with suppress(OSError):
             connection.send(task)
@@ -197,8 +207,12 @@ class Engine:
             running = self._running
             if self._connection is not connection or running is None or running.task.number != answer.number:
                 return
+            if answer.is_first:
+                running.then(answer)
+                return
             self._running = None
             if self._outdated is not None:
                 self._outdated.cancel()
-            running.then(answer)
+            if not answer.is_stopped:
+                running.then(answer)
             self._go_on()

@@ -82,12 +82,22 @@ class Reload(Task):
 
 
 @dataclass(frozen=True, slots=True)
+class Stop:
+    """Nobody waits for the task of this number any more."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
-    """What became of a task.
+    """What became of a task, or what is known of it soon.
 
     Attributes:
         number: that of the task.
         findings: of a `Check`, in this file and those that it leads to.
+        is_first: the findings are those of a quick check; another answer follows.
+        quick: of an answer that follows, what the quick check of the same text has found; None without one.
+        is_stopped: the task was not carried out to its end, as nobody waits for it.
         is_broken: the text is not Python, so that nothing is known of it.
         text: of a `FixAll` the fixed text, of a `Page` its Markdown.
         lenses: rows and words.
@@ -96,6 +106,9 @@ class Answer:
 
     number: int
     findings: tuple[Finding, ...] = ()
+    is_first: bool = False
+    quick: tuple[Finding, ...] | None = None
+    is_stopped: bool = False
     is_broken: bool = False
     text: str | None = None
     lenses: tuple[tuple[int, str], ...] = ()

@@ -9,7 +9,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.analysis.pace import UNHURRIED, Outdated, Pace
 from gradcheck_tool.config import CACHE_FOLDER, ConfigError, Overrides
+from gradcheck_tool.server.inbox import Inbox
 from gradcheck_tool.server.lenses import lenses
 from gradcheck_tool.server.reading import read
 from gradcheck_tool.server.tasks import (
@@ -27,6 +29,7 @@ from gradcheck_tool.server.tasks import (
 from gradcheck_tool.session.session import Options, Session
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from multiprocessing.connection import Connection
     from pathlib import Path
 
@@ -40,14 +43,13 @@ def serve(connection: Connection, settings: Settings) -> None:
     """Carry out tasks until the connection ends."""
     _leave_streams()
     gc.set_threshold(_GARBAGE, 50, 50)
-    worker = Worker(settings)
+    inbox = Inbox(connection)
+    worker = Worker(settings, inbox.pause)
     with suppress(EOFError, OSError, KeyboardInterrupt):
         while True:
-            task = connection.recv()
-            answer = worker.carry_out(task)
-            if answer is not None:
+            for answer in worker.carry_out(inbox.next()):
                 connection.send(answer)
-            if not connection.poll():
+            if inbox.is_empty:
                 gc.collect(0)
 
 
@@ -62,7 +64,9 @@ def _leave_streams() -> None:
 class Worker:
     """Sessions by root, each with the configurations, rules and modules that it has loaded."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, pause: Callable[[], object] = bool) -> None:
+        """`pause` is called again and again while a text is checked; it raises `Outdated` to end that."""
+        self._paces = Pace(is_quick=True, pause=pause), Pace(pause=pause)
         self._overrides = Overrides(
             path=settings.configuration,
             select=settings.select,
@@ -72,70 +76,81 @@ class Worker:
         self._texts: dict[Path, str] = {}
         self._known: dict[Path, tuple[Reading, Answer]] = {}
 
-    def carry_out(self, task: Task) -> Answer | None:
-        """The answer to a task; None where nobody waits for one."""
+    def carry_out(self, task: Task) -> Iterator[Answer]:
+        """The answers to a task, of which the last is final; none where nobody waits for one."""
         if isinstance(task, Reload):
             self._sessions.clear()
             self._known.clear()
-            return None
-        if isinstance(task, Know):
+        elif isinstance(task, Know):
             self._take(task)
-            return None
-        if isinstance(task, Forget):
+        elif isinstance(task, Forget):
             self._texts.pop(task.path, None)
             self._known.clear()
             for session in self._sessions.values():
                 session.forget(task.path)
-            return None
+        else:
+            yield from self._answered(task)
+
+    def _answered(self, task: Task) -> Iterator[Answer]:
         try:
-            return self._answer(task)
+            session = self._session(task.root)
+            if isinstance(task, Check):
+                yield from self._check(session, task)
+            else:
+                yield _told(session, task)
+        except Outdated:
+            yield Answer(task.number, is_stopped=True)
         except ConfigError as error:
-            return Answer(task.number, error=str(error))
+            yield Answer(task.number, error=str(error))
         except Exception as error:  # noqa: BLE001 - one text must not end the process
-            return Answer(task.number, error=f"internal error: {type(error).__name__}: {error}")
+            yield Answer(task.number, error=f"internal error: {type(error).__name__}: {error}")
 
-    def _answer(self, task: Task) -> Answer:
-        session = self._session(task.root)
-        if isinstance(task, Check):
-            return self._check(session, task)
-        if isinstance(task, FixAll):
-            data = session.fix_text(task.text.encode(), str(task.path), False)
-            return Answer(task.number, text=data.decode())
-        if isinstance(task, Lenses):
-            cache = session.config(task.path.parent).root / CACHE_FOLDER
-            return Answer(task.number, lenses=tuple(lenses(task.path, task.text, cache)))
-        assert isinstance(task, Page)
-        return Answer(task.number, text=_page(session, task.code))
+    def _check(self, session: Session, task: Check) -> Iterator[Answer]:
+        """Check a text, unless it reads as the one before, or is no program where that was one.
 
-    def _check(self, session: Session, task: Check) -> Answer:
-        """Check a text, unless it reads as the one before, or is no program where that was one."""
+        A quick check comes first. Where it has left nothing out, it is all that there is to say.
+        """
         reading = None if task.path.suffix == ".ipynb" else read(task.text)
         known = self._known.get(task.path)
         if known is not None and reading is None:
-            return Answer(task.number, is_broken=True)
+            yield Answer(task.number, is_broken=True)
+            return
+        quick, whole = self._paces
         if known is not None and known[0] == reading:
-            return replace(known[1], number=task.number)
-        answer = self._checked(session, task)
+            answer = replace(known[1], number=task.number)
+        else:
+            answer = self._remember(task, reading, self._checked(session, task, quick))
+        if answer.is_first:
+            yield answer
+            last = replace(self._checked(session, task, whole), is_first=False, quick=answer.findings)
+            answer = self._remember(task, reading, last)
+        yield answer
+
+    def _remember(self, task: Check, reading: Reading | None, answer: Answer) -> Answer:
         if reading is not None and not answer.is_broken:
             self._known[task.path] = (reading, answer)
         return answer
 
-    def _checked(self, session: Session, task: Check) -> Answer:
-        if task.unnamed or not task.path.exists():
-            if not task.unnamed:
-                self._take(task)
-            outcome = session.check_text(task.text.encode(), str(task.path))
-        else:
+    def _checked(self, session: Session, task: Check, pace: Pace) -> Answer:
+        if not task.unnamed:
             self._take(task)
-            outcome = session.check([task.path])
+        session.checker.pace = pace
+        try:
+            if task.unnamed or not task.path.exists():
+                outcome = session.check_text(task.text.encode(), str(task.path))
+            else:
+                outcome = session.check([task.path])
+        finally:
+            session.checker.pace = UNHURRIED
         is_broken = bool(outcome.problems) and not outcome.findings
-        return Answer(task.number, tuple(outcome.findings), is_broken)
+        return Answer(task.number, tuple(outcome.findings), is_first=outcome.is_short, is_broken=is_broken)
 
     def _take(self, task: Check | Know) -> None:
         """Take the file to have this text in all sessions, where that is news."""
         if self._texts.get(task.path) != task.text:
             self._texts[task.path] = task.text
-            self._known.clear()
+            # What is known of the file itself holds for what it reads as.
+            self._known = {path: known for path, known in self._known.items() if path == task.path}
             for session in self._sessions.values():
                 session.update(task.path, task.text)
 
@@ -146,6 +161,18 @@ class Worker:
                 session.update(path, text)
             self._sessions[root] = session
         return self._sessions[root]
+
+
+def _told(session: Session, task: Task) -> Answer:
+    """The answer to a question."""
+    if isinstance(task, FixAll):
+        data = session.fix_text(task.text.encode(), str(task.path), False)
+        return Answer(task.number, text=data.decode())
+    if isinstance(task, Lenses):
+        cache = session.config(task.path.parent).root / CACHE_FOLDER
+        return Answer(task.number, lenses=tuple(lenses(task.path, task.text, cache)))
+    assert isinstance(task, Page)
+    return Answer(task.number, text=_page(session, task.code))
 
 
 def _page(session: Session, code: str) -> str | None:

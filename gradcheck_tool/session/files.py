@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gc
 import traceback
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.analysis.import_context import Extent
+from gradcheck_tool.analysis.pace import UNHURRIED
 from gradcheck_tool.analysis.program import check_source
 from gradcheck_tool.analysis.result import FileResult
 from gradcheck_tool.cache.store import digest
@@ -49,14 +51,13 @@ MOST_STATEMENTS = 75_000
 class Examined:
     """A decoded program and its findings, in rows of the program. Suppressed ones are left out.
 
-    `unfinished` names the functions whose analysis reached the work limit, `entered` those in other files
-    that the top-level code leads to, `used` the comments in other files that suppress findings there.
+    `extent` tells how far its execution went, `used` names the comments in other files that suppress findings
+    there.
     """
 
     source: Source
     findings: tuple[Finding, ...]
-    unfinished: tuple[str, ...] = ()
-    entered: tuple[tuple[str, str], ...] = ()
+    extent: Extent = field(default_factory=Extent)
     used: tuple[tuple[str, int], ...] = ()
 
 
@@ -67,6 +68,7 @@ class FileChecker:
         modules: the files of the repository, as they are on disk or as they were updated.
         repository: answers questions about all of them.
         call_sites: tells what they pass to each other's functions.
+        pace: how long a check may take.
     """
 
     def __init__(self) -> None:
@@ -74,8 +76,8 @@ class FileChecker:
         self.repository = Repository(self.modules)
         self._graph = ImportGraph(self.modules)
         self.call_sites = CallSites(self.repository, self.modules)
-        self._unfinished: list[str] = []
-        self._entered: tuple[tuple[str, str], ...] = ()
+        self.pace = UNHURRIED
+        self._extent = Extent()
         self._rulesets: dict[_Selection, RuleSet] = {}
 
     def ruleset(self, config: Config) -> RuleSet:
@@ -130,8 +132,9 @@ class FileChecker:
             problem=broken,
             partial=broken is not None,
             imports=imports,
-            unfinished=examined.unfinished,
-            entered=examined.entered,
+            unfinished=tuple(examined.extent.unfinished),
+            is_short=examined.extent.is_short,
+            entered=tuple(sorted(examined.extent.entered)),
             used=examined.used,
             mistaken=mistaken,
         )
@@ -144,8 +147,7 @@ class FileChecker:
             ConfigError: the configuration's rules cannot be used.
         """
         self.modules.asked.clear()
-        self._unfinished = []
-        self._entered = ()
+        self._extent = Extent()
         relevant = self._may_hold_findings(data, filename, config)
         unused_too = _reports_unused(config)
         if not relevant and not (unused_too and may_hold_suppressions(data)):
@@ -154,10 +156,10 @@ class FileChecker:
         findings = self._analysed(source, config) if relevant else []
         findings = [finding for finding in findings if not self._is_shown(finding, source, config)]
         if not findings and not unused_too:
-            return Examined(source, (), tuple(self._unfinished), self._entered)
+            return Examined(source, (), self._extent)
         suppressions = Suppressions() if config.ignore_comments else read_suppressions(source.text)
         if suppressions.skip_file:
-            return Examined(source, (), tuple(self._unfinished), self._entered)
+            return Examined(source, (), self._extent)
         known: dict[str, Suppressions] = {source.filename: suppressions}
         used: set[tuple[str, int]] = set()
         kept = [
@@ -174,7 +176,7 @@ class FileChecker:
         ]
         findings = sorted(kept, key=Finding.sort_key)
         elsewhere = sorted((name, row) for name, row in used if name != source.filename)
-        return Examined(source, tuple(findings), tuple(self._unfinished), self._entered, tuple(elsewhere))
+        return Examined(source, tuple(findings), self._extent, tuple(elsewhere))
 
     def _mistaken_comments(self, data: bytes, filename: str, config: Config) -> tuple[str, ...]:
         """What is wrong with the suppression comments of a program, if rules are named there at all.
@@ -252,6 +254,7 @@ class FileChecker:
             leads=lambda imported: self._graph.leads(path, [imported]),
             computes=lambda imported, attribute: self._graph.computes(path, imported, attribute),
             elsewhere=self.call_sites,
+            pace=self.pace,
         )
 
     def story(self, path: Path, finding: Finding, config: Config) -> tuple[TraceStep, ...]:
@@ -284,8 +287,7 @@ class FileChecker:
         except RecursionError as error:
             raise SourceError(_TOO_DEEP) from error
         finally:
-            self._unfinished = around.extent.unfinished
-            self._entered = tuple(sorted(around.extent.entered))
+            self._extent = around.extent
 
 
 def _is_same(source: Source, finding: Finding, other: Finding) -> bool:

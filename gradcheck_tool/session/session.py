@@ -57,6 +57,7 @@ class Outcome:
     `known` counts the findings that are left out because a baseline has them.
     `unfinished` has for a file the functions whose analysis was cut off at the work limit.
     `ways` has for each finding the file whose execution led to it.
+    `is_short` tells that with more work there might be more findings.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -66,6 +67,7 @@ class Outcome:
     known: int = 0
     unfinished: dict[Path, tuple[str, ...]] = field(default_factory=dict)
     ways: dict[Finding, Path] = field(default_factory=dict)
+    is_short: bool = False
 
 
 class Session:
@@ -209,8 +211,9 @@ class Session:
         problems += [Problem(str(path), "folder cannot be read", fatal=True) for path in found.unreadable]
         told = Ways(self._closure)
         unfinished: dict[Path, tuple[str, ...]] = {}
-        unread = 0
+        unread, is_short = 0, False
         for path, result in self._results(found.files, caches, progress):
+            is_short |= result.is_short
             if result.unfinished:
                 unfinished[path] = result.unfinished
             told.add(path, result)
@@ -224,7 +227,8 @@ class Session:
         ways = told.findings(self._is_reported)
         new = self._unknown(ways)
         checked = len(found.files) - unread
-        return Outcome(new, problems, len(found.files), checked, len(ways) - len(new), unfinished, ways)
+        known = len(ways) - len(new)
+        return Outcome(new, problems, len(found.files), checked, known, unfinished, ways, is_short)
 
     def story(self, finding: Finding, outcome: Outcome) -> tuple[TraceStep, ...]:
         """The story of one of the outcome's findings, with what else happens to its tensors on the way."""
@@ -405,7 +409,8 @@ class Session:
         new = self._unknown(ways, lines)
         checked = 1 if problem is None or result.partial else 0
         unfinished = {Path(filename): result.unfinished} if result.unfinished else {}
-        return Outcome(new, problems, 1, checked, len(ways) - len(new), unfinished, ways)
+        known = len(ways) - len(new)
+        return Outcome(new, problems, 1, checked, known, unfinished, ways, result.is_short)
 
     def _syntax_problem(self, path: Path) -> str | None:
         """What keeps a file that was named, and in which nothing asked for its code, from being Python."""

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 
+from gradcheck_tool.server.app import CHECKED
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
@@ -29,6 +31,7 @@ class Editor(LanguageClient):
         self.history: list[types.PublishDiagnosticsParams] = []
         self.messages: list[str] = []
         self.registered: list[str] = []
+        self.checked: dict[str, int | None] = {}
         self._heard = asyncio.Event()
         self._versions: dict[str, int] = {}
 
@@ -36,6 +39,11 @@ class Editor(LanguageClient):
         def on_diagnostics(params: types.PublishDiagnosticsParams) -> None:
             self.told[params.uri] = params
             self.history.append(params)
+            self._heard.set()
+
+        @self.feature(CHECKED)
+        def on_checked(params: Any) -> None:
+            self.checked |= {one.uri: one.version for one in params.documents}
             self._heard.set()
 
         @self.feature(types.WINDOW_SHOW_MESSAGE)
@@ -94,9 +102,17 @@ class Editor(LanguageClient):
         return self._versions[uri]
 
     async def answer(self, uri: str, version: int = 1) -> list[types.Diagnostic]:
-        """What is said of a version of a document."""
-        await self.until(lambda: uri in self.told and self.told[uri].version == version)
+        """What is said of a version of a document when all is known."""
+        await self.until(lambda: self.checked.get(uri) == version)
         return [*self.told[uri].diagnostics]
+
+    async def first_answer(self, uri: str, version: int = 1) -> list[types.Diagnostic]:
+        """What is said first of a version of a document."""
+
+        def told() -> list[types.PublishDiagnosticsParams]:
+            return [one for one in self.history if (one.uri, one.version) == (uri, version)]
+
+        return [*(await self.until(told))[0].diagnostics]
 
     async def codes(self, uri: str, version: int = 1) -> list[str]:
         """The codes of what is said of a version of a document."""

@@ -30,16 +30,23 @@ LONG = HEAD + "".join(f"def f{n}(y):\n    return (y * x).exp().sum().backward()\
 
 
 class Answers:
-    """Collects answers, which come in other threads."""
+    """Collects final answers, which come in other threads."""
 
     def __init__(self):
         self.by_number = {}
+        self.order = []
         self._heard = threading.Condition()
 
     def __call__(self, answer):
         with self._heard:
-            self.by_number[answer.number] = answer
+            self.order.append(answer.number)
+            if not answer.is_first:
+                self.by_number[answer.number] = answer
             self._heard.notify_all()
+
+    def until_first(self):
+        with self._heard:
+            assert self._heard.wait_for(lambda: self.order, PATIENCE)
 
     def of(self, number):
         with self._heard:
@@ -83,8 +90,32 @@ def test_texts_that_wait_take_the_place_of_each_other(engine, answers, tmp_path)
     for task in (first, between, last):
         engine.check(task, answers)
     assert answers.of(last.number).findings
-    assert answers.of(first.number).findings
     assert between.number not in answers.by_number
+
+
+def test_a_check_that_is_outdated_stops_in_its_process(engine, answers, tmp_path):
+    outdated, newest = check(engine, tmp_path, LONG), check(engine, tmp_path, WRONG)
+    engine.check(outdated, answers)
+    answers.until_first()
+    process = engine._process
+    engine.check(newest, answers)
+    assert answers.of(newest.number).findings
+    assert outdated.number not in answers.by_number
+    assert engine._process is process
+
+
+def test_an_urgent_check_comes_first_and_what_it_puts_off_comes_later(engine, answers, tmp_path):
+    other, waiting = check(engine, tmp_path, LONG, "b.py"), check(engine, tmp_path, WRONG, "c.py")
+    engine.check(other, answers)
+    engine.check(waiting, answers)
+    answers.until_first()
+    urgent = check(engine, tmp_path, WRONG)
+    engine.check(urgent, answers, is_urgent=True)
+    for task in (other, waiting, urgent):
+        assert answers.of(task.number).findings or task is other
+    finals = list(answers.by_number)
+    assert finals[0] == urgent.number
+    assert answers.order.count(other.number) >= 2
 
 
 @pytest.mark.parametrize("engine", [{"patience": 0.0}], indirect=True)

@@ -8,6 +8,8 @@ from lsprotocol import types
 
 from gradcheck_tool.links import rule_link
 from tests.server.editor import changed, editor
+from tests.server.long_program import HEAD as LONG_HEAD
+from tests.server.long_program import LONG, TAIL
 
 HEAD = "import torch\n\nx = torch.ones(3, requires_grad=True)\ny = x.exp()\n"
 WRONG = f"{HEAD}y.mul_(2)\ny.sum().backward()\n"
@@ -60,6 +62,41 @@ def test_diagnostics_follow_what_is_typed_and_is_not_saved(root):
         # While it is no program, what was found stays.
         assert await client.codes(uri, client.change(uri, f"{WRONG}if x.")) == ["GL201"]
         assert await client.codes(uri, client.change(uri, RIGHT)) == []
+
+
+def test_a_first_answer_comes_before_all_is_known_and_nothing_flickers(root):
+    @run(root)
+    async def _(client):
+        def shown():
+            return [[one.code for one in params.diagnostics] for params in client.history]
+
+        uri = client.open(root / "a.py", LONG)
+        assert await client.first_answer(uri) == []
+        (found,) = await client.answer(uri)
+        before = len(client.history)
+        longer = f"import os\n{LONG}"
+        (first,) = await client.first_answer(uri, client.change(uri, longer))
+        assert first.range.start.line == found.range.start.line + 1
+        assert await client.answer(uri, 2) == [first]
+        # What takes the mistake away takes its diagnostic away at once.
+        assert (
+            await client.first_answer(uri, client.change(uri, LONG.replace("    y.mul_(2)", "    pass")))
+            == []
+        )
+        assert await client.answer(uri, 3) == []
+        assert shown()[before:] == [["GL201"], ["GL201"], [], []]
+
+
+def test_an_editor_that_does_not_wait_gets_the_last_word(root):
+    """Each key comes when the first answer to the one before is there, while its check goes on."""
+
+    @run(root)
+    async def _(client):
+        uri = client.open(root / "a.py", LONG_HEAD)
+        for end in range(0, len(TAIL) + 1, 9):
+            version = client.change(uri, LONG_HEAD + TAIL[:end])
+            await client.first_answer(uri, version)
+        assert await client.codes(uri, client.change(uri, LONG)) == ["GL201"]
 
 
 def test_a_diagnostic_tells_the_story(root):

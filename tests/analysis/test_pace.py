@@ -1,0 +1,42 @@
+"""Checks at another pace: quick ones, and those that nobody waits for any more."""
+
+import pytest
+
+from gradcheck_tool.analysis.import_context import ImportContext
+from gradcheck_tool.analysis.pace import Outdated, Pace
+from gradcheck_tool.analysis.program import check_source
+from tests.running import RULES
+from tests.server.long_program import LONG
+
+FIXTURES = "fixtures"
+SHORT = "import torch\n\nx = torch.ones(3, requires_grad=True)\ny = x.exp()\ny.mul_(2)\ny.sum().backward()\n"
+
+
+def quick(program):
+    """What a quick check finds, and whether it may not be all."""
+    around = ImportContext(pace=Pace(is_quick=True))
+    return check_source(program, "program.py", RULES, around), around.extent.is_short
+
+
+def test_a_quick_check_says_where_it_may_have_left_something_out():
+    assert quick(SHORT) == (check_source(SHORT, "program.py", RULES), False)
+    assert quick(LONG) == ([], True)
+
+
+def test_a_quick_check_that_left_nothing_out_finds_what_a_whole_one_finds(pytestconfig):
+    complete = 0
+    for path in sorted((pytestconfig.rootpath / FIXTURES).rglob("*.py")):
+        program = path.read_text(encoding="utf-8")
+        found, is_short = quick(program)
+        if not is_short:
+            complete += 1
+            assert found == check_source(program, "program.py", RULES), path
+    assert complete
+
+
+def test_what_ends_a_check_comes_from_where_it_is_asked():
+    def pause():
+        raise Outdated
+
+    with pytest.raises(Outdated):
+        check_source(SHORT, "program.py", RULES, ImportContext(pace=Pace(pause=pause)))
