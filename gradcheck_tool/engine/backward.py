@@ -331,14 +331,15 @@ def _double(s: State, p: BackwardPass, ref: Ref, node: Node) -> None:
         if not isinstance(target, Ref):
             continue
         roles = node.needs[index] if node.needs is not None and index < len(node.needs) else ()
+        slots = [slot for slot in node.saved_tensors if slot.role in roles]
+        seen = [slot.edge for slot in slots if slot.edge != NONE]
         # What hooks give back for what they were given may depend on anything, and so may a result that is
-        # kept inside of the call, as the reciprocal in `1 / x` is.
-        inside = "out" in roles and all(slot.role != "out" for slot in node.saved_tensors)
+        # kept inside of the call, as the reciprocal in `1 / x` is, where nothing else is kept for it.
+        inside = "out" in roles and not seen and all(slot.role != "out" for slot in node.saved_tensors)
         if node.needs is None or inside or (roles and node.saving_hooks != NONE):
             _flow(p, target, (Symbol(("double", ref.id)),))
             continue
-        slots = [slot for slot in node.saved_tensors if slot.role in roles]
-        history = [*incoming, *(slot.edge for slot in slots if slot.edge != NONE)]
+        history = [*incoming, *seen]
         if not history:
             continue
         grad = Node(f"{node.op}Backward", node.text, node.site)

@@ -190,8 +190,10 @@ class OpCall:
             if not effect.second.get(name, ("?",)):
                 needs.append(())
                 continue
-            kept = tuple(r for r, cond in effect.saves.items() if cond is None or name in cond)
-            needs.append(kept or tuple(r for r in effect.second.get(name, ()) if r == "out"))
+            kept = [role for role, cond in effect.saves.items() if cond is None or name in cond]
+            # What is kept inside of the call, as the probabilities of a cross-entropy are, is no slot.
+            inside = [role for role in effect.second.get(name, ()) if role == "out" and role not in kept]
+            needs.append((*kept, *inside))
         return tuple(needs)
 
     def result(

@@ -42,11 +42,15 @@ class OptimizerCopied(Event):
 
 @dataclass(frozen=True)
 class _Made:
-    """An optimizer of the name `name`, made with the parameters of `given` by the call `node`."""
+    """An optimizer of the name `name`, made with the parameters of `given` by the call `node`.
+
+    `beside` are the names of what stands beside `given`: variables of the function, attributes of the class.
+    """
 
     name: str
     given: str
     node: object
+    beside: frozenset[str]
 
 
 class CopiedOptimizers(Tracker):
@@ -57,15 +61,18 @@ class CopiedOptimizers(Tracker):
     def on_run_ended(self, m: Interpreter, s: State, fact: facts.RunEnded) -> None:
         """Look at each function of the file, and at the file's own code."""
         bodies = [f.worked_out(FunctionBody) for f in (fact.module.body, *fact.module.functions)]
-        names = {i.name for body in bodies for i in body.instrs if isinstance(i, _NAMING)}
+        attributes: dict[str, frozenset[str]] = {}
         for body in bodies:
-            made = list(_made(body))
+            mine = frozenset(i.name for i in body.instrs if isinstance(i, (nodes.GetAttr, nodes.SetAttr)))
+            attributes[_class(body)] = attributes.get(_class(body), frozenset()) | mine
+        for body in bodies:
+            made = list(_made(body, attributes[_class(body)]))
             given = {one.given for one in made}
             for one in made:
                 for first in made:
                     is_copied = first.node is not one.node and first.given == one.given
                     meant = _meant(first, one) if is_copied else ""
-                    if meant in names and meant not in given:
+                    if meant in one.beside and meant not in given:
                         self.report(
                             OptimizerCopied(
                                 site=Site(fact.module, one.node),
@@ -143,11 +150,15 @@ class OptimizerOfAnother(Rule):
         )
 
 
-_NAMING = (nodes.GetAttr, nodes.LoadName, nodes.SetAttr, nodes.StoreName)
+def _class(body: FunctionBody) -> str:
+    """The class that a function is a method of; empty for one of the file."""
+    return body.function.qualname.rpartition(".")[0]
 
 
-def _made(body: FunctionBody) -> Iterator[_Made]:
+def _made(body: FunctionBody, attributes: frozenset[str]) -> Iterator[_Made]:
     """The optimizers that a function makes and names."""
+    loaded = {i.name for i in body.instrs if isinstance(i, (nodes.LoadName, nodes.StoreName))}
+    variables = frozenset((*loaded, *body.params))
     for store in body.instrs:
         if not isinstance(store, (nodes.SetAttr, nodes.StoreName)):
             continue
@@ -157,21 +168,22 @@ def _made(body: FunctionBody) -> Iterator[_Made]:
         func = body.made.get(call.func)
         named = func.name if isinstance(func, (nodes.GetAttr, nodes.LoadName)) else ""
         given = _owner(body, call.args[0].value)
-        if given and _OPTIMIZER.search(named):
-            yield _Made(store.name, given, call.node)
+        if given is not None and _OPTIMIZER.search(named):
+            beside = attributes if isinstance(given, nodes.GetAttr) else variables
+            yield _Made(store.name, given.name, call.node, beside)
 
 
-def _owner(body: FunctionBody, reg: int) -> str:
-    """The name of that whose parameters `x.parameters()` or `get_parameters(x)` gives; empty for all else."""
+def _owner(body: FunctionBody, reg: int) -> nodes.GetAttr | nodes.LoadName | None:
+    """What reads that whose parameters `x.parameters()` or `get_parameters(x)` gives; None for all else."""
     call = body.made.get(reg)
     func = body.made.get(call.func) if isinstance(call, nodes.Call) else None
     if not isinstance(call, nodes.Call) or not isinstance(func, (nodes.GetAttr, nodes.LoadName)):
-        return ""
+        return None
     if _PARAMETERS.search(func.name) is None or len(call.args) > 1:
-        return ""
+        return None
     of = call.args[0].value if call.args else func.obj if isinstance(func, nodes.GetAttr) else None
     owner = body.made.get(of) if of is not None else None
-    return owner.name if isinstance(owner, (nodes.GetAttr, nodes.LoadName)) else ""
+    return owner if isinstance(owner, (nodes.GetAttr, nodes.LoadName)) else None
 
 
 def _meant(first: _Made, copied: _Made) -> str:

@@ -44,6 +44,18 @@ for _ in range(2):
     inner = F.binary_cross_entropy_with_logits(w.sin() * s, labels)
     torch.autograd.grad(inner, s, create_graph=True)[0].pow(2).backward()
 """,
+    "the gradient of a cross-entropy depends on the scores": """
+labels = torch.zeros(3, dtype=torch.long)
+(grad,) = torch.autograd.grad(F.cross_entropy(w.diag(), labels), w, create_graph=True)
+torch.autograd.grad(grad.sum(), w)
+""",
+    "so do those for the last bias of a network": """
+net = nn.Sequential(nn.Linear(3, 2), nn.ReLU(), nn.Linear(2, 2))
+loss = nn.CrossEntropyLoss(torch.ones(2))(net(torch.ones(4, 3)), torch.zeros(4, dtype=torch.long))
+grads = torch.autograd.grad(loss, net.parameters(), create_graph=True)
+product = torch.cat([grad.reshape(-1) for grad in grads])
+torch.autograd.grad(product, net.parameters(), grad_outputs=torch.ones_like(product))
+""",
     "with create_graph a gradient is added out of place": """
 with torch.inference_mode():
     s.backward()

@@ -59,6 +59,22 @@ class Agent:
         self.act = self.cri = nn.Linear(3, 2)
         self.act_optimizer = self.cri_optimizer = torch.optim.Adam(self.act.parameters())
 """,
+    "what it is named after is a part of the same network": """
+class Attend(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner, self.baseline = nn.Linear(3, 2), nn.Linear(3, 1)
+
+    def forward(self, x):
+        baseline = self.baseline(x)
+        return self.inner(x), baseline
+
+def main():
+    model = Attend()
+    model_optimizer = torch.optim.Adam(model.parameters())
+    baseline_optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+    return model_optimizer, baseline_optimizer
+""",
     "nothing is called so": """
 def optimizers(actor):
     actor_optimizer = torch.optim.Adam(actor.parameters())

@@ -111,6 +111,11 @@ def named_parameters(s: State, ref: Ref, recurse: bool = True) -> tuple[list[tup
     return list(out.values()), is_open or (unseen and not out)
 
 
+def name_value(s: State, name: str, ref: Ref) -> Value:
+    """The name of a parameter as a program gets it: that of one which stands for several is unknown."""
+    return Symbol(("parameter-name", name), "str") if s[ref].is_summary else Const(name)
+
+
 def whole_groups(s: State) -> set[int]:
     """What stands for all parameters of the modules of which only the role is known."""
     return {

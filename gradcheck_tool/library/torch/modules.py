@@ -30,7 +30,13 @@ if TYPE_CHECKING:
 
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter
-from gradcheck_tool.library.torch.module_tree import children, modules, named_parameters, whole_groups
+from gradcheck_tool.library.torch.module_tree import (
+    children,
+    modules,
+    name_value,
+    named_parameters,
+    whole_groups,
+)
 
 HALVES = frozenset({"half", "bfloat16", "torch.half", "torch.float16", "torch.bfloat16"})
 # What layers of torch call to look at their inputs, and what layers that derive from them call, too.
@@ -82,7 +88,7 @@ def _once(s: State, items: Sequence[Value], is_open: bool) -> Ref:
 @method("torch.nn.Module", "named_parameters")
 def named(m: Interpreter, s: State, call: Call) -> Result:
     found, is_open = _parameter_list(s, call.self, call)
-    return _once(s, [Tup((Const(n), r)) for n, r in found], is_open)
+    return _once(s, [Tup((name_value(s, n, r), r)) for n, r in found], is_open)
 
 
 @method("torch.nn.Module", "modules", "children", "named_modules", "named_children")
@@ -102,7 +108,7 @@ def table_of_modules(m: Interpreter, s: State, call: Call) -> Result:
 @method("torch.nn.Module", "._parameters")
 def table_of_parameters(m: Interpreter, s: State, call: Call) -> Result:
     found, is_open = named_parameters(s, call.self, recurse=False)
-    return s.new(Dict({Const(name): ref for name, ref in found}, is_open, call.self))
+    return s.new(Dict({name_value(s, name, ref): ref for name, ref in found}, is_open, call.self))
 
 
 @method("torch.nn.Module", "._buffers")
@@ -325,7 +331,7 @@ def state_dict(m: Interpreter, s: State, call: Call) -> Result:
     table = Dict(open=True)
     kept = call.flag(2, "keep_vars", False)
     if kept is not False:
-        table.items.update((Const(name), ref) for name, ref in found if kept)
+        table.items.update((name_value(s, name, ref), ref) for name, ref in found if kept)
         return s.new(table)
     for name, ref in found:
         tensor: Tensor = s[ref]
@@ -334,7 +340,7 @@ def state_dict(m: Interpreter, s: State, call: Call) -> Result:
         )
         s[new].view, s[new].base = "detached", ref
         s.memory[Symbol(("state-dict", new))] = TRUE
-        table.items[Const(name)] = new
+        table.items[name_value(s, name, ref)] = new
     return s.new(table)
 
 

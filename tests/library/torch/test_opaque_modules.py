@@ -367,3 +367,24 @@ def train(loader):
 def test_what_a_frozen_module_is_given_has_its_graph_behind_it() -> None:
     assert [finding.code for finding in told(FROZEN)] == ["GL601"]
     assert told(FROZEN.replace("total += loss", "total += loss.item()")) == []
+
+
+NAMED = """
+def train(model, criterion, optimizer, loader):
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        penalty = 0.0
+        for name, parameter in {named}:
+            if {asked}:
+                penalty += parameter.sigmoid().sum()
+        print(loss.item())
+        optimizer.zero_grad()
+        penalty.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("named", ["model.named_parameters()", "dict(model.named_parameters()).items()"])
+@pytest.mark.parametrize("asked", ["name.endswith('scores')", "'mask' in name", "name == 'weight'"])
+def test_the_parameters_of_a_network_have_any_names(named: str, asked: str) -> None:
+    assert told(HEAD + NAMED.format(named=named, asked=asked)) == []
