@@ -44,7 +44,10 @@ if TYPE_CHECKING:
 _FEW = re.compile(r"range\(\d{1,2}\)")
 # What may be computed from a running total without it being more than a number to show.
 _SCALES = frozenset({"*", "/", "MulBackward0", "DivBackward0"})
-SHOWN = frozenset({"+", "+=", "add", "add_", "/", "/=", "div", "*", "*=", "mul", "neg", "sqrt"})
+SHOWN = frozenset(
+    {"+", "+=", "add", "add_", "/", "/=", "div", "*", "*=", "mul", "neg", "sqrt"}
+    | {f"{name}Backward0" for name in ("Add", "Div", "Mul", "Neg", "Sqrt")}
+)
 
 
 class RetainedGraphs(Tracker):

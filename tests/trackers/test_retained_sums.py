@@ -81,3 +81,24 @@ learn(torch.rand(int(input())), input())
 
 def test_ways_that_are_not_followed_may_differentiate_what_they_keep() -> None:
     assert findings(DISPATCHED.format(use="(w.sum() + total).backward()")) == []
+
+
+AVERAGED = """
+def evaluate(net, loader):
+    net.eval()
+    total = 0
+    for x, y in loader:
+        total += F.mse_loss(net(x), y)
+    {averaged}
+    print(total{read})
+"""
+
+
+@pytest.mark.parametrize(
+    "averaged", ["total /= len(loader)", "total *= 0.5", "total = total / 3", "total.neg_()"]
+)
+def test_a_sum_that_is_averaged_in_place_is_still_shown_alone(averaged: str) -> None:
+    source = OPEN + AVERAGED.format(averaged=averaged, read=".item()")
+    assert [finding.code for finding in told(source)] == ["GL601"]
+    trained = source.replace("print(total.item())", "total.backward()")
+    assert told(trained) == []
