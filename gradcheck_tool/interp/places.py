@@ -74,12 +74,16 @@ class Places:
             self._tabled[id(module)] = len(module.functions)
         return known
 
-    def is_followed(self, first: Site, second: Site) -> bool:
-        """Does the loop around a place run it in all rounds, and the second further down in it?"""
+    def is_followed(self, first: Site, second: Site, function: ir.Function | None = None) -> bool:
+        """Does the loop around a place run it in all rounds, and the second further down in it?
+
+        `function` is the one around the place, where calls of it are rounds as well.
+        """
         loop = self.loop_of(first)
-        if loop is None:
+        around = loop or function
+        if around is None:
             return False
-        before, after = path_to(loop.node, first.node), path_to(loop.node, second.node)
+        before, after = path_to(around.node, first.node), path_to(around.node, second.node)
         if before is None or after is None or branches(before):
             return False
         return precedes(before, after)

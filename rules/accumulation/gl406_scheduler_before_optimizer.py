@@ -122,16 +122,20 @@ class Schedulers(Tracker):
     def on_stepped(self, m: Interpreter, s: State, fact: facts.Stepped) -> None:
         """The optimizer steps after its scheduler has: is it in the same loop, further down?
 
-        A loop that only steps the scheduler brings it to where an earlier run has ended.
+        A function that a loop calls for each epoch counts as one. A loop that only steps the scheduler brings
+        it to where an earlier run has ended.
         """
         self.has_stepped.set(s, fact.optimizer, True)
         place = self.early.get(s, fact.optimizer)
         event, frame = self.events.get(place, (None, None)) if place is not None else (None, None)
         if event is None or frame not in s.frames:
             return
-        calls = s.frames[s.frames.index(frame) + 1 :]
-        led_there = s[calls[0]].site if calls else fact.site
-        if led_there is not None and m.places.is_followed(event.site, led_there):
+        inner = s.frames.index(frame) + 1
+        led_there = s[s.frames[inner]].site if inner < len(s.frames) else fact.site
+        outer = [s[at].site for at in s.frames[:inner]]
+        is_called_again = any(at is not None and m.places.loop_of(at) is not None for at in outer)
+        function = s[frame].function if is_called_again else None
+        if led_there is not None and m.places.is_followed(event.site, led_there, function):
             self.hold(place, event)
 
 

@@ -13,7 +13,7 @@ from tests.cases import (
     each,
 )
 from tests.open_programs import told
-from tests.running import events
+from tests.running import events, findings
 
 # Silent mistakes, and what corrects them.
 MISTAKES = {
@@ -129,3 +129,40 @@ train()
 """
     )
     assert told(program) == []
+
+
+IN_A_FUNCTION = """
+import torch
+from torch import nn
+
+net = nn.Linear(2, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=1.0)
+scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.1)
+
+def train(loader):
+    {start}
+    for x, y in loader:
+        optimizer.zero_grad()
+        (net(x) - y).pow(2).mean().backward()
+        optimizer.step()
+    {end}
+
+batches = [(torch.ones(4, 2), torch.ones(4, 1))]
+{call}
+"""
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "call", "expected"),
+    [
+        ("scheduler.step()", "", "for epoch in range(3):\n    train(batches)", [10]),
+        ("", "scheduler.step()", "for epoch in range(3):\n    train(batches)", []),
+        ("if len(batches) > 3: scheduler.step()", "", "for epoch in range(3):\n    train(batches)", []),
+        ("scheduler.step()", "", "train(batches)", []),
+    ],
+)
+def test_a_function_that_is_called_for_each_epoch(
+    start: str, end: str, call: str, expected: list[int]
+) -> None:
+    program = IN_A_FUNCTION.format(start=start, end=end, call=call)
+    assert [row for row, code in findings(program) if code == "GL406"] == expected
