@@ -15,6 +15,7 @@ from gradcheck_tool.engine.errors import Raised
 from gradcheck_tool.engine.gradients import accumulate
 from gradcheck_tool.engine.operations import apply, apply_inplace
 from gradcheck_tool.engine.tensors import new_tensor
+from gradcheck_tool.interp.api import Env
 from gradcheck_tool.ir.lower import lower_module
 from gradcheck_tool.predictions import is_said
 
@@ -53,7 +54,9 @@ class Twin:
 
     def __init__(self) -> None:
         self.s = State()
-        self.s.frames.append(self.s.new(Frame(MODULE.body, None, None)))
+        frame = Frame(MODULE.body, None, None)
+        self.s.frames.append(self.s.new(frame))
+        frame.env = Env(MODULE, self.s.frames[0])
         self.tensors: list[tuple[Ref, torch.Tensor]] = []
         self.leaves: list[tuple[Ref, torch.Tensor]] = []
 
