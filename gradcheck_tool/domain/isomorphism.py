@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from gradcheck_tool.domain.graph import Node, SavedTensor, Storage, Tensor
 from gradcheck_tool.domain.records import Dict, Frame, Generator, Instance, Iter, List, Record, getter
 from gradcheck_tool.domain.values import (
+    NONE,
     VERSION,
     Bound,
     Const,
@@ -19,6 +20,7 @@ from gradcheck_tool.domain.values import (
     Tup,
     Value,
 )
+from gradcheck_tool.domain.widening import WHOLE, Widening, is_opaque, is_tensor, is_unknown, is_vague
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -34,6 +36,8 @@ class Isomorphism:
 
     What both states hold unchanged is not gone through. A record that is to be another one in the second
     state, though both have it, may still be referred to from there: the map is given up as `undecided`.
+
+    `widening` gets the plain data in which the states may differ, where one of them is to forget it.
     """
 
     __slots__ = (
@@ -49,13 +53,17 @@ class Isomorphism:
         "second_knows_more",
         "todo",
         "undecided",
+        "widening",
     )
 
-    def __init__(self, first: State, second: State, loose: bool, exact: bool) -> None:
+    def __init__(
+        self, first: State, second: State, loose: bool, exact: bool, widening: Widening | None = None
+    ) -> None:
         self.first = first
         self.second = second
         self.loose = loose
         self.exact = exact
+        self.widening = widening
         self._saved: set[Value] | None = None
         self._unchanged: set[int] = set()
         self._forth: dict[Any, Any] = {}
@@ -154,18 +162,68 @@ class Isomorphism:
             return all(self.same(value, b[key]) for key, value in a.items())
         return all(self.same(x, y) for x, y in zip(a.items(), b.items(), strict=True))
 
-    def records(self, a: Record, b: Record) -> bool:
-        """Are two records the same but for what the map renames?"""
-        return a is b or self._fields(a, b)
+    def records(self, a: Record, b: Record, pair: tuple[int, int]) -> bool:
+        """Are two records, whose numbers are these, the same but for what the map renames?"""
+        return a is b or self._fields(a, b, pair)
 
-    def _fields(self, a: Record, b: Record) -> bool:
-        if type(a) is not type(b):
+    def _fields(self, a: Record, b: Record, pair: tuple[int, int]) -> bool:
+        kind = type(a)
+        if kind is not type(b):
             return False
-        if self.loose and type(a) is List:
-            return self._lists(a, b)  # type: ignore[arg-type]
-        if self.loose and type(a) in _UNSURE:
+        if self.loose and kind is List:
+            return self._lists(a, b, pair)  # type: ignore[arg-type]
+        if self.loose and kind in _UNSURE:
             return self._known_better(a, b)
+        if self.widening is not None and kind in _WIDENED:
+            return self._widened(self.widening, a, b, pair)
         return all(self.same(getattr(a, f), getattr(b, f)) for f in a.STATE)
+
+    def variables(self, a: Frame, b: Frame, names: Iterable[Any], pair: tuple[int, int]) -> bool:
+        """Are these variables of two frames the same?"""
+        return all(self._slot(a.locals.get(name), b.locals.get(name), pair, "locals", name) for name in names)
+
+    def _slot(self, x: Value | None, y: Value | None, pair: tuple[int, int], field: str, key: Any) -> bool:
+        """Are two values the same, or is the one that stays to be forgotten?"""
+        if self.same(x, y):
+            return True
+        if self.widening is None:
+            return False
+        if is_vague(x) and is_vague(y):
+            self.widening.places.append((*pair, field, key))
+            return True
+        tensors = is_tensor(self.first, x), is_tensor(self.second, y)
+        return (
+            (tensors[0] or tensors[1]) and is_unknown(y if tensors[0] else x) and self._knows_more(tensors[0])
+        )
+
+    def _widened(self, widening: Widening, a: Any, b: Any, pair: tuple[int, int]) -> bool:
+        """Two records that may differ in the plain data that one of their fields holds."""
+        field = _WIDENED[type(a)]
+        x, y = getattr(a, field), getattr(b, field)
+        if type(a) is Dict:
+            if a.open is not b.open:
+                widening.places.append((*pair, "", WHOLE))
+            rest: tuple[str, ...] = ("default", "of")
+        else:
+            rest = tuple(f for f in a.STATE if f != field)
+        if not all(self.same(getattr(a, f), getattr(b, f)) for f in rest):
+            return False
+        if type(a) is Instance and type(a.cls) is not Ref:
+            return self.same(x, y)
+        if type(a) is Frame or x.keys() == y.keys():
+            keys = x.keys() | y.keys() if type(a) is Frame else x
+            return all(self._slot(x.get(key), y.get(key), pair, field, key) for key in keys)
+        return self._tables(widening, a, b, pair) if type(a) is Dict else self.same(x, y)
+
+    def _tables(self, widening: Widening, a: Dict, b: Dict, pair: tuple[int, int]) -> bool:
+        """Two dictionaries with different keys: of plain data it can be unknown what is in them."""
+        if a.of != NONE:
+            return self.same(a.items, b.items)
+        x, y = a.items, b.items
+        if is_opaque(self.first, x.values()) and is_opaque(self.second, y.values()):
+            widening.places.append((*pair, "items", WHOLE))
+            return True
+        return self.same(x, y)
 
     def _known_better(self, a: Record, b: Record) -> bool:
         """Two records that differ at most in how much is known of them: each time more in the same state."""
@@ -185,13 +243,19 @@ class Isomorphism:
         self.second_knows_more |= not first
         return not (self.first_knows_more and self.second_knows_more)
 
-    def _lists(self, a: List, b: List) -> bool:
+    def _lists(self, a: List, b: List, pair: tuple[int, int]) -> bool:
         """Two lists: of several elements it does not matter how many, and of plain data not which.
 
         Lists grow at their end, so that the last elements of one are compared with those of the other.
         """
         if a.kind != b.kind:
             return False
+        if self.widening is not None and is_opaque(self.first, a.items) and is_opaque(self.second, b.items):
+            if bool(a.items) is not bool(b.items):
+                self.widening.places.append((*pair, "items", WHOLE))
+            elif a.open is not b.open or len(a.items) != len(b.items):
+                self.widening.places.append((*pair, "", WHOLE))
+            return True
         if _is_plain(self.first, a.items) and _is_plain(self.second, b.items):
             return bool(a.items) is bool(b.items)
         several = min(len(a.items), len(b.items))
@@ -247,11 +311,11 @@ class WholeIsomorphism(Isomorphism):
             return all(self._stays(key) and self.same(value, b[key]) for key, value in a.items())
         return super()._dicts(a, b)
 
-    def records(self, a: Record, b: Record) -> bool:
+    def records(self, a: Record, b: Record, pair: tuple[int, int]) -> bool:
         if a is b:
             parts = _LEADING_ON.get(type(a))
             return parts is None or all(map(self._stays, parts(a)))
-        return self._fields(a, b)
+        return self._fields(a, b, pair)
 
     def surroundings(self, a: Frame, b: Frame) -> bool:
         """Map what a frame leads to beside its variables."""
@@ -324,6 +388,9 @@ def _is_symbol(value: Any) -> bool:
 def _is_unknown_state(value: Any) -> bool:
     return bool(value == "unknown")
 
+
+# The fields in which records of Python objects hold plain data by name.
+_WIDENED: dict[type[Record], str] = {Frame: "locals", Instance: "attrs", Dict: "items"}
 
 # What fields of records of autograd hold where little is known.
 _UNSURE: dict[type[Record], dict[str, Callable[[Any], bool]]] = {

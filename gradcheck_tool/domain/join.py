@@ -14,6 +14,7 @@ from gradcheck_tool.domain.graph import Node, Tensor
 from gradcheck_tool.domain.isomorphism import Isomorphism, WholeIsomorphism, is_number
 from gradcheck_tool.domain.records import Frame, Generator, Instance, Iter, is_of_module
 from gradcheck_tool.domain.values import NONE, Const, Ref, Symbol, Tup, Value
+from gradcheck_tool.domain.widening import Widening, is_tensor, is_vague
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,14 +26,19 @@ if TYPE_CHECKING:
 FEW = 4
 
 
-def signature(state: State, live: frozenset[str | int] | None) -> int:
-    """A number that states can only share if they may be the same, loosely compared; cheap to compute."""
+def signature(state: State, live: frozenset[str | int] | None, *, widens: bool = False) -> int:
+    """A number that states can only share if they may be the same, loosely compared; cheap to compute.
+
+    With `widens`, up to what is to be forgotten.
+    """
     frame: Frame = state[state.frames[-1]]
     heap = state.heap
     parts: list[Any] = [state.grad, state.inference, len(state.doubts), len(state.frames)]
     for name in live if live is not None else ():
         value = frame.locals.get(name)
-        if isinstance(value, Ref):
+        if widens and (is_vague(value) or is_tensor(state, value)):
+            parts.append((name, 0))
+        elif isinstance(value, Ref):
             parts.append((name, type(heap[value.id])))
         elif is_number(value):
             parts.append((name, 0))
@@ -71,9 +77,14 @@ def contradict(a: State, b: State) -> bool:
 
 
 def _isomorphism(
-    a: State, b: State, live: frozenset[str | int] | None, loose: bool, exact: bool
+    a: State,
+    b: State,
+    live: frozenset[str | int] | None,
+    loose: bool,
+    exact: bool,
+    widens: bool = False,
 ) -> Isomorphism | None:
-    """The map that makes one state of the other."""
+    """The map that makes one state of the other; with `widens`, up to what is to be forgotten."""
     if (
         a.grad is not b.grad
         or a.inference is not b.inference
@@ -83,12 +94,12 @@ def _isomorphism(
         or (a.exc is None) != (b.exc is None)
     ):
         return None
-    naming = Isomorphism(a, b, loose, exact)
+    naming = Isomorphism(a, b, loose, exact, Widening() if widens else None)
     if _is_mapped(naming, live) and not _differs(naming, a, b, live) and _follow(naming):
         return naming
     if not naming.undecided:
         return None
-    whole = WholeIsomorphism(a, b, loose, exact)
+    whole = WholeIsomorphism(a, b, loose, exact, Widening() if widens else None)
     complete = (
         _is_mapped(whole, live)
         and whole.surroundings(a[a.frames[-1]], b[b.frames[-1]])
@@ -105,7 +116,7 @@ def _is_mapped(naming: Isomorphism, live: frozenset[str | int] | None) -> bool:
         return False
     if a.exc is not None and not naming.same(a.exc, b.exc):
         return False
-    return _same_locals(naming, a[a.frames[-1]], b[b.frames[-1]], live)
+    return _same_locals(naming, a, b, live)
 
 
 def _are_changed_modules_mapped(naming: Isomorphism) -> bool:
@@ -128,7 +139,7 @@ def _follow(naming: Isomorphism) -> bool:
         if pair in done:
             continue
         done.add(pair)
-        if not naming.records(dict.__getitem__(a.heap, pair[0]), dict.__getitem__(b.heap, pair[1])):
+        if not naming.records(dict.__getitem__(a.heap, pair[0]), dict.__getitem__(b.heap, pair[1]), pair):
             return False
     return True
 
@@ -154,7 +165,7 @@ def _differs(naming: Isomorphism, a: State, b: State, live: frozenset[str | int]
             held = _held(a, live) if held is None else held
             if number > a.frames[-1].id and number not in held:
                 continue
-        if not naming.records(record, other):
+        if not naming.records(record, other, (number, number)):
             return True
     return False
 
@@ -183,13 +194,11 @@ def _held(s: State, live: frozenset[str | int] | None) -> set[int]:
     return seen
 
 
-def _same_locals(naming: Isomorphism, a: Frame, b: Frame, live: frozenset[str | int] | None) -> bool:
-    names = live if live is not None else a.locals.keys() | b.locals.keys()
-    for name in names:
-        x, y = a.locals.get(name), b.locals.get(name)
-        if not naming.same(x, y):
-            return False
-    return True
+def _same_locals(naming: Isomorphism, a: State, b: State, live: frozenset[str | int] | None) -> bool:
+    top, other = a.frames[-1], b.frames[-1]
+    x, y = a[top], b[other]
+    names = live if live is not None else x.locals.keys() | y.locals.keys()
+    return naming.variables(x, y, names, (top.id, other.id))
 
 
 def outline(state: State, live: frozenset[str | int] | None) -> int:
@@ -258,15 +267,17 @@ def join(states: list[State], live: frozenset[str | int] | None, limit: int, loo
     kept: list[tuple[int, State]] = []
     different = 0
     for state in states:
-        mark = signature(state, live)
+        mark = signature(state, live, widens=loose)
         for at, (known, other) in enumerate(kept):
-            naming = _isomorphism(other, state, live, loose, exact=True) if known == mark else None
+            naming = _isomorphism(other, state, live, loose, True, widens=loose) if known == mark else None
             if naming is not None:
                 is_better = naming.second_knows_more or (
                     not naming.first_knows_more and _defines_more(state, other)
                 )
                 stays, goes = (state, other) if is_better else (other, state)
                 _forget_differing(stays, goes)
+                if naming.widening is not None:
+                    naming.widening.apply(stays, 1 if is_better else 0)
                 stays.is_partial |= goes.is_partial
                 kept[at] = (mark, stays)
                 break

@@ -80,7 +80,7 @@ def test_paired_records_are_compared_later() -> None:
     naming = between(a, b)
     assert naming.same(x, p)
     assert naming.todo == [(x.id, p.id)]
-    assert not naming.records(a[x], b[p])
+    assert not naming.records(a[x], b[p], naming.todo[0])
 
 
 def test_what_both_have_is_itself() -> None:
