@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 ANY_NUMBER = (ir.ParamKind.VARARGS, ir.ParamKind.KWARGS)
-# How many times a method is called again, and with how many of the states that it leaves.
+# How often a method is called again, with how many of the states that it leaves; once where it takes long.
 TIMES_AGAIN = 2
 MOST_AGAIN = 2
 
@@ -270,8 +270,8 @@ def _train(
         return
     m.program.assume(f"`{func.function.qualname}` is called again on the same object")
     keep = life.only_clears_itself(name)
-    times, most = (1, 1) if id(func.function) in m.budget.long else (TIMES_AGAIN, MOST_AGAIN)
-    for _ in range(times):
+    for turn in range(TIMES_AGAIN):
+        most = MOST_AGAIN if id(func.function) not in m.budget.long else int(turn == 0)
         states = [end.state for end in ends[:most]]
         ends = []
         for state in states:

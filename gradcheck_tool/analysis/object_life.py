@@ -174,7 +174,8 @@ class ObjectLife:
     def providers(self, name: str, held: Iterable[str]) -> list[str]:
         """The methods that give the object what a method reads and what it does not have yet.
 
-        What makes the object itself what it is gets nothing from those that work with it.
+        What makes the object itself what it is gets nothing from those that work with it, and no method from
+        one that calls it: what it finds, it is given in that call.
         """
         mine = self.reach(name)
         wanted = {attribute for each in mine for attribute in self._methods[each].reads}
@@ -184,9 +185,10 @@ class ObjectLife:
         for other in self._methods:
             if constructs and _CONSTRUCTS.match(other) is None:
                 continue
-            given = {
-                attribute for each in self.reach(other) for attribute in self._methods[each].binds
-            } & wanted
+            reached = self.reach(other)
+            if name in reached:
+                continue
+            given = {attribute for each in reached for attribute in self._methods[each].binds} & wanted
             if given and other not in mine and not other.startswith("__") and len(found) < MOST_PROVIDERS:
                 found.append(other)
                 wanted -= given

@@ -35,10 +35,15 @@ MAX_UNROLLED = 5
 # Iterations of which none is left out: two cycles of the longest that is followed, and one more.
 MAX_PINNED = 2 * counting.SHORT_CYCLE + 1
 MAX_BOUNDED = KNOWN_TENSORS + 2
+# Elements of a list that a comprehension makes of what is not known, and does nothing else; it may have more.
+MAX_LISTED = SEVERAL
 WIDEN_AT = 2
 MAX_SEEN = 32
-# Iterations of a single way through loops over iterables: at first, and where they have been executed before.
-FEW = (3, 1)
+# Iterations of a single way through loops over iterables: at first, where a loop inside has that many in each
+# of them, and where they have been executed before.
+FEW = 3
+FEW_AROUND = 2
+FEW_AGAIN = 1
 # Iterators that give numbers.
 COUNTING = ("range_iterator", "enumerate", "count")
 
@@ -127,10 +132,17 @@ class Heads:
         count: int = counts.get(head.id, 0)
         is_repeated = self.is_repeated or _is_past_first(counts, around)
         if self._m.budget.is_narrow and can_be_left(head):
-            return count >= FEW[is_repeated]
+            return count >= self._few(head.id, is_repeated=is_repeated)
         if most == MAX_BOUNDED or not (is_repeated or self._m.budget.is_narrow):
             return False
         return count >= WIDEN_AT + (not self._m.budget.is_narrow and self._counts(s, head))
+
+    def _few(self, head: int, *, is_repeated: bool) -> int:
+        """How many iterations of a loop a single way has."""
+        if is_repeated:
+            return FEW_AGAIN
+        inside = self.function.loops[head].blocks
+        return FEW_AROUND if any(at != head and at in inside for at in self.function.loops) else FEW
 
     def _counts(self, s: State, head: ir.Block) -> bool:
         """Does a loop go through numbers, and compare any?"""
@@ -177,6 +189,18 @@ def can_be_left(head: ir.Block) -> bool:
 def is_listing(function: ir.Function) -> bool:
     """Is it a comprehension that makes a list, a set or a dictionary?"""
     return function.kind is ir.FunctionKind.COMPREHENSION and not function.is_generator
+
+
+def last_iteration(m: Interpreter, s: State, function: ir.Function, head: ir.Block) -> int:
+    """The last iteration of a loop that is executed."""
+    most = most_iterations(m, s, head)
+    return MAX_LISTED if most == MAX_UNROLLED and is_listing(function) and _only_lists(s) else most
+
+
+def _only_lists(s: State) -> bool:
+    """Has the running comprehension written to nothing that was there before it?"""
+    own = s.frames[-1].id
+    return all(n >= own or type(dict.get(s.heap, n)) is Iter for n in s.changed)
 
 
 def most_iterations(m: Interpreter, s: State, head: ir.Block) -> int:

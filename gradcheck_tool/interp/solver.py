@@ -31,7 +31,7 @@ from gradcheck_tool.interp.loops import (
     entry_of,
     forget_lengths,
     is_listing,
-    most_iterations,
+    last_iteration,
     widen,
 )
 from gradcheck_tool.interp.mending import mend
@@ -378,7 +378,7 @@ class Solver:
                 frame.entry[target] = entry_of(s, frame)
             else:
                 frame.iterations[target] = frame.iterations.get(target, 0) + 1
-                most = most_iterations(self, s, frame.function.blocks[target])
+                most = last_iteration(self, s, frame.function, frame.function.blocks[target])
                 if frame.iterations[target] == WIDEN_AT and most != MAX_BOUNDED:
                     widen(s, frame.entry.get(target, {}))
                 if frame.iterations[target] > most:

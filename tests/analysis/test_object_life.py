@@ -4,6 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from gradcheck_tool import library
+from gradcheck_tool.analysis.object_life import ObjectLife
+from gradcheck_tool.domain.records import Frame
+from gradcheck_tool.domain.state import State
+from gradcheck_tool.interp.api import Env
+from gradcheck_tool.interp.solver import Solver
+from gradcheck_tool.ir.lower import lower_module
 from tests.cases import each
 from tests.open_programs import HEAD, Open, check_open, check_quiet, told
 
@@ -405,3 +412,34 @@ def test_nothing_is_reported_where_others_may_have_made_it_right(program: str) -
 def test_tests_get_an_object_of_their_own() -> None:
     case = OPEN["what the constructor computes is differentiated in each call"]
     assert told(case.wrong.replace("def learn(", "def test_learning("), strict=False) == []
+
+
+CALLING = """
+class Trainer:
+    def __init__(self, net):
+        self.net = net
+
+    def prepare(self, x):
+        self.start = x
+
+    def run(self, x):
+        self.start = self.best = x
+        return self.step()
+
+    def step(self):
+        return self.net(self.start) + self.best
+"""
+
+
+def test_a_method_is_given_nothing_by_one_that_calls_it() -> None:
+    """What it finds there, it is given in that call: executing the other before it takes work in vain."""
+    library.load()
+    module = lower_module(CALLING, "program.py")
+    m, s = Solver(lambda _: None, 1_000, 1_000, 1_000), State()
+    frame = Frame(module.body, None, None)
+    s.frames.append(s.new(frame))
+    frame.env = Env(module, s.frames[-1])
+    (end,) = m.run_frame(s, module.body.entry)
+    life = ObjectLife(end.state, end.state[s.frames[-1]].locals["Trainer"])
+    assert life.providers("step", ["net"]) == ["prepare"]
+    assert life.providers("prepare", ["net"]) == []

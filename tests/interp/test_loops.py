@@ -84,7 +84,7 @@ def test_the_work_of_a_single_way_is_no_power_of_the_depth_of_loops() -> None:
     depth = 12
     loops = "\n".join(f"{'    ' * n}for n{n} in os.listdir('/'):" for n in range(depth))
     source = f"{START}{loops}\n{'    ' * depth}loss = model(torch.randn(3, 4)).sum()\n{END}"
-    analysis = Analysis(source, ExecutionPlan(limit=10, single=4_000))
+    analysis = Analysis(source, ExecutionPlan(limit=10, single=2_800))
     assert not analysis.unfinished
     assert analysis.rows(FreedGraph) == [source.count("\n")]
 
@@ -182,3 +182,47 @@ def test_iterations_of_another_choice_are_not_those_that_were_before(clear: str,
     source = CHOSEN.format(clear=clear)
     assert [code for _, code in findings(source)] == codes
     assert (happened(source + DRIVER) != (None, "")) is bool(codes)
+
+
+FOURTH = """
+import os
+import torch
+
+w = torch.ones(3, requires_grad=True)
+
+class Steps:
+    first = second = third = False
+
+    def take(self, name):
+        if self.third:
+            loss = (w * w).sum()
+            loss.backward()
+            loss.backward()
+        self.third, self.second, self.first = self.second, self.first, True
+        return name
+
+steps = Steps()
+{loop}
+"""
+
+
+@pytest.mark.parametrize(
+    "loop", ['[steps.take(n) for n in os.listdir("/")]', 'for n in os.listdir("/"):\n    steps.take(n)']
+)
+def test_a_comprehension_that_changes_what_was_there_is_executed_as_a_loop_is(loop: str) -> None:
+    source = FOURTH.format(loop=loop)
+    assert Analysis(source).rows(FreedGraph) == [happened(source)[0]] == [14]
+
+
+def test_a_comprehension_that_makes_a_list_alone_is_executed_for_a_few_elements() -> None:
+    work = "; ".join(f"a{n} = n + {n}" for n in range(40))
+    source = f"""
+import os
+def size(n):
+    {work}
+    return torch.ones(len(n)).sum() + a1
+sizes = [size(n) for n in os.listdir("/")]
+{END}"""
+    analysis = Analysis(f"{START}{source}", ExecutionPlan(limit=900))
+    assert not analysis.unfinished
+    assert analysis.rows(FreedGraph) == [f"{START}{source}".count("\n")]
