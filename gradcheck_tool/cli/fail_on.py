@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.findings import Severity
-from gradcheck_tool.rulebook.selection import check_selectors, matches
+from gradcheck_tool.rulebook.selection import UnknownCodeError, check_selectors, matches
+from gradcheck_tool.spelling import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,12 +38,16 @@ class FailOn:
         )
 
     def refuse_unknown(self, rules: Sequence[Rule]) -> None:
-        """Refuse a code that no rule has.
+        """Refuse a word that is no severity, and a code that no rule has.
 
         Raises:
             UnknownCodeError: naming the nearest right one.
         """
         codes = [rule.code for rule in rules]
+        for word in self.selectors:
+            severity = nearest(word, _WORDS)
+            if severity is not None and not any(matches(word, code) for code in codes):
+                raise UnknownCodeError("fail-on", word, severity)
         check_selectors("fail-on", self.selectors, codes, {rule.name: rule.code for rule in rules})
 
     def counts(self, finding: Finding) -> bool:

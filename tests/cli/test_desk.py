@@ -50,6 +50,12 @@ class TestFailOn:
         assert result.exit_code == 2
         assert result.stderr == "gradlint: error: --fail-on: no rule matches 'GL299'; did you mean 'GL209'?\n"
 
+    def test_a_misspelt_severity(self, gradlint, write):
+        write("a.py", GOOD)
+        result = gradlint("check", "--fail-on", "GL2,eror")
+        assert result.exit_code == 2
+        assert result.stderr == "gradlint: error: --fail-on: no rule matches 'eror'; did you mean 'error'?\n"
+
     def test_what_could_not_be_checked_fails_all_the_same(self, gradlint, write):
         write("a.py", BAD)
         assert gradlint("check", "a.py", "none.py", "--fail-on", "GL3").exit_code == 2
