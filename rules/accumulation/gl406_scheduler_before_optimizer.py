@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from gradcheck_tool import (
     NONE,
+    Class,
     Event,
     Instance,
     Interpreter,
@@ -54,6 +55,9 @@ _STRICT = frozenset(
         "MultiplicativeLR",
         "OneCycleLR",
         "CyclicLR",
+        # What the repository derives from.
+        "LRScheduler",
+        "_LRScheduler",
     )
 )
 
@@ -82,7 +86,7 @@ class Schedulers(Tracker):
         if held is None or not isinstance(optimizer, Ref) or not is_first:
             return
         place = id(fact.site.node)
-        if fact.is_given or not _warns(record, held) or self.has_stepped.get(s, optimizer):
+        if fact.is_given or not _warns(s, record, held) or self.has_stepped.get(s, optimizer):
             self.drop(place)
             return
         event = SchedulerStep(site=fact.site, scheduler=fact.name, optimizer=str(held.name), early=True)
@@ -139,12 +143,16 @@ class Schedulers(Tracker):
             self.hold(place, event)
 
 
-def _warns(scheduler: Instance, optimizer: Instance) -> bool:
-    """Is it a scheduler that warns, of an optimizer of which all is known?"""
-    cls = scheduler.cls
-    name = cls.name.rpartition(".")[2] if isinstance(cls, LibraryObject) else ""
+def _warns(s: State, scheduler: Instance, optimizer: Instance) -> bool:
+    """Is it a scheduler that warns, of an optimizer of which all is known?
+
+    One of the repository steps as the one that it derives from, whose method has been called.
+    """
+    own = s.get(scheduler.cls, Class)
+    classes = (scheduler.cls,) if own is None else own.mro
+    names = [cls.name.rpartition(".")[2] for cls in classes if isinstance(cls, LibraryObject)]
     is_known = isinstance(optimizer.cls, LibraryObject) and not optimizer.open and not scheduler.open
-    return name in _STRICT and is_known
+    return is_known and not _STRICT.isdisjoint(names[:1])
 
 
 class SchedulerBeforeOptimizer(Rule):

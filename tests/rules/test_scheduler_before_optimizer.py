@@ -41,6 +41,41 @@ symptom = rates[0] < 1.0
     scheduler.step()
 """,
     ),
+    "a scheduler of the repository steps before its optimizer": Mistake(
+        HEAD
+        + """
+class Poly(torch.optim.lr_scheduler._LRScheduler):
+    def __init__(self, optimizer, last_epoch=-1):
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        return [rate * 0.5**self.last_epoch for rate in self.base_lrs]
+
+net = nn.Linear(2, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=1.0)
+scheduler = Poly(optimizer)
+rates = []
+for epoch in range(3):
+    scheduler.step()  # <- GL406 SchedulerStep
+    optimizer.zero_grad()
+    net(torch.ones(4, 2)).pow(2).mean().backward()
+    rates.append(optimizer.param_groups[0]["lr"])
+    optimizer.step()
+symptom = rates[0] < 1.0
+""",
+        """    scheduler.step()  # <- GL406 SchedulerStep
+    optimizer.zero_grad()
+    net(torch.ones(4, 2)).pow(2).mean().backward()
+    rates.append(optimizer.param_groups[0]["lr"])
+    optimizer.step()
+""",
+        """    optimizer.zero_grad()
+    net(torch.ones(4, 2)).pow(2).mean().backward()
+    rates.append(optimizer.param_groups[0]["lr"])
+    optimizer.step()
+    scheduler.step()
+""",
+    ),
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Dict, Instance, List
 from gradcheck_tool.domain.values import (
     NONE,
@@ -17,6 +18,7 @@ from gradcheck_tool.domain.values import (
     unknown,
 )
 from gradcheck_tool.interp import attributes, registry
+from gradcheck_tool.interp.api import Call
 from gradcheck_tool.interp.facts import Taken
 from gradcheck_tool.interp.iteration import drain, elements
 from gradcheck_tool.interp.registry import Result, function, method
@@ -26,8 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from gradcheck_tool.domain.state import State
-    from gradcheck_tool.interp.api import Call, Interpreter, Outcomes
+    from gradcheck_tool.interp.api import Interpreter, Outcomes
 from gradcheck_tool.library.torch.module_tree import LISTS, SEQUENTIAL, WRAPPERS, container_items, mapped
+from gradcheck_tool.library.torch.parameters import parameter
 from gradcheck_tool.library.torch.unknown_layers import note_layers
 
 
@@ -53,6 +56,7 @@ def _fill_list(m: Interpreter, s: State, ref: Ref | None, name: str, call: Call)
             out.append((state, NONE))
             continue
         m.tell(state, Taken([item for item in items if isinstance(item, Ref)], "container", call.site))
+        items = _kept(m, state, name, items, call)
         names = {str(i): item for i, item in enumerate(items)}
         first = items[0] if items else NONE
         table = state.get(first, Dict)
@@ -66,6 +70,18 @@ def _fill_list(m: Interpreter, s: State, ref: Ref | None, name: str, call: Call)
         mine.open = mine.open or is_open
         out.append((state, target if ref is None else NONE))
     return out
+
+
+def _kept(m: Interpreter, s: State, name: str, items: Sequence[Value], call: Call) -> list[Value]:
+    """What a container keeps of the items: a list of parameters makes a new Parameter of any other tensor."""
+    if name != "torch.nn.ParameterList":
+        return list(items)
+    return [
+        parameter(m, s, Call(call.func, [item], {}, call.site, call.text))  # type: ignore[misc]
+        if tensor is not None and not tensor.is_param
+        else item
+        for item, tensor in ((item, s.get(item, Tensor)) for item in items)
+    ]
 
 
 @function("torch.nn.ModuleDict", "torch.nn.ParameterDict")
@@ -131,6 +147,7 @@ def append(m: Interpreter, s: State, call: Call) -> Result:
         mine.open = True
         return call.receiver
     items, is_open = elements(s, call.args[0]) if name == "extend" else (call.args[:1], False)
+    items = _kept(m, s, next(iter(attributes.lib_bases(s, mine.cls)), ""), items, call)
     note_layers(s, items)
     for offset, item in enumerate(items):
         mine.attrs[str(count + offset)] = item

@@ -323,6 +323,13 @@ def make_scheduler(m: Interpreter, s: State, call: Call) -> Result:
     return s.new(Instance(call.func, {"optimizer": call.get(0, "optimizer") or NONE}))
 
 
+@method("scheduler", "__init__")
+def init_scheduler(m: Interpreter, s: State, call: Call) -> Result:
+    """`super().__init__(optimizer)` of a scheduler that the repository defines."""
+    s.edit(call.self).attrs["optimizer"] = call.get(0, "optimizer") or NONE
+    return NONE
+
+
 @method("scheduler", "step")
 def scheduler_step(m: Interpreter, s: State, call: Call) -> Result:
     name = receiver_text(call.site, str(s[call.self].name))
