@@ -18,7 +18,7 @@ from gradcheck_tool.analysis.object_life import (
     most_different,
 )
 from gradcheck_tool.analysis.plans import WHOLE, ExecutionPlan
-from gradcheck_tool.analysis.starts import Starts, definitions
+from gradcheck_tool.analysis.starts import Starts, definitions, wrapped
 from gradcheck_tool.analysis.template_methods import template_methods
 from gradcheck_tool.analysis.unit_results import Unit
 from gradcheck_tool.analysis.ways import Ways
@@ -164,9 +164,11 @@ def _run_uncalled(m: Interpreter, bases: list[State], module: ir.ModuleIR, start
                 if not called and function_use.is_function_class(base, value):
                     _apply_function(m, base, value, record, starts)
                 _run_methods(m, base, value, record, starts, called=called)
-            elif record.function in starts and starts.is_called(record.function) is called:
-                starts.begin(m, record.function)
-                _run_function(m, base, value, record, None)
+                continue
+            func = m.program.refinement.evidence.behind(base, record)
+            if func.function in starts and starts.is_called(func.function) is called:
+                starts.begin(m, func.function)
+                _run_function(m, base, value, func, None)
 
 
 def _apply_function(m: Interpreter, base: State, ref: Ref, record: Class, starts: Starts) -> None:
@@ -216,8 +218,9 @@ def _run_methods(
     waiting, constructed = [], False
     for name, value in record.attrs.items():
         wrapper = base.get(value, Instance)
-        for inner in (value,) if wrapper is None else _wrapped(wrapper):
-            func = base.get(inner, Func)
+        for inner in (value,) if wrapper is None else wrapped(wrapper):
+            found = base.get(inner, Func)
+            func = None if found is None else m.program.refinement.evidence.behind(base, found)
             if func is None or id(func.function) in m.program.entered or func.function not in starts:
                 continue
             if starts.is_called(func.function) is not called:
@@ -329,11 +332,6 @@ def _after(m: Interpreter, base: State, receiver: Ref, name: str) -> tuple[State
         return base, ""
     ends = _run_function(m, base, value, func, receiver, again=True)  # type: ignore[arg-type]
     return (ends[0].state, func.function.qualname) if ends else (base, "")
-
-
-def _wrapped(wrapper: Instance) -> list[Value]:
-    """The functions that a static method or a property stands for."""
-    return [wrapper.attrs[key] for key in ("#func", "#set") if key in wrapper.attrs]
 
 
 def _takes_more(func: Func | None) -> bool:

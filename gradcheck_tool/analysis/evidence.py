@@ -134,6 +134,18 @@ class Evidence:
             place, path = target, handed_on
         return None
 
+    def behind(self, s: State, func: Func) -> Func:
+        """The function inside decorators that hand on all they are given; else the function itself."""
+        for _ in range(MOST_HANDING_ON):
+            wrapped = s.get(func.attrs.get("__wrapped__"), Func)
+            name = func.function.worked_out(_hands_on_to)
+            if wrapped is None and name is not None:
+                wrapped = s.get(self._named(s, place_of(func, None), name), Func)
+            if wrapped is None:
+                break
+            func = wrapped
+        return func
+
     def _called(self, s: State, place: Place, path: str) -> Place | None:
         cls: Ref | None = None
         value: Value | None

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from gradcheck_tool.analysis.plans import ExecutionPlan
+    from gradcheck_tool.domain.records import Instance
     from gradcheck_tool.domain.state import State
+    from gradcheck_tool.domain.values import Value
     from gradcheck_tool.interp.api import Interpreter
     from gradcheck_tool.ir import nodes as ir
 
@@ -25,16 +27,22 @@ def definitions(bases: list[State], module: ir.ModuleIR) -> Iterator[tuple[State
 
     A test of what is not known (`if HAS_EXTENSION:`) makes one end for each of its outcomes.
     """
-    seen: set[int] = set()
+    seen: set[tuple[str, int]] = set()
     for base in bases:
         for name, value in list(base[base.frames[0]].locals.items()):
             record = base.heap.get(value.id) if isinstance(name, str) and isinstance(value, Ref) else None
             if not isinstance(record, Func | Class) or record.env.module is not module:
                 continue
             code = record.node if isinstance(record, Class) else record.function
-            if id(code) not in seen:
-                seen.add(id(code))
+            # Functions that one decorator wraps have the same code.
+            if (name, id(code)) not in seen:
+                seen.add((name, id(code)))
                 yield base, value, record
+
+
+def wrapped(wrapper: Instance) -> list[Value]:
+    """The functions that a static method or a property stands for."""
+    return [wrapper.attrs[key] for key in ("#func", "#set") if key in wrapper.attrs]
 
 
 class Starts:

@@ -122,6 +122,34 @@ net = make_net()
 fit(net, torch.optim.SGD(net.parameters(), lr=0.1), rows(3))
 """
 
+# Nothing runs what is defined here: its arguments are what its text shows, behind decorators, too.
+LIBRARY = """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+
+    def forward(self, x):
+        y = self.layer(x).exp()
+        y += x
+        return y
+
+
+def pieces(rows):
+    return rows.chunk(2)
+
+
+def fit(model, optimizer, rows):
+    for row in rows:
+        loss = model(row).sum()
+        loss.backward()
+        optimizer.step()
+"""
+
 
 def test_there_are_many_rewritings() -> None:
     assert len(REWRITINGS) >= 60
@@ -175,3 +203,15 @@ def steps(code: str) -> list[float]:
 def test_the_class_of_an_object_shows_wherever_its_uses_stand(name: str) -> None:
     assert {code for code, _ in verdict(numbered(cst.parse_module(OPEN)).code)} == {"GL201"}
     assert changed(OPEN, name) is None
+
+
+@pytest.mark.parametrize(
+    "name", ["identity_decorators", "identity_decorators_with_wraps", "decorators_with_arguments"]
+)
+def test_decorated_functions_that_nothing_calls_are_executed_as_they_are_inside(name: str) -> None:
+    assert {code for code, _ in verdict(numbered(cst.parse_module(LIBRARY)).code)} == {"GL201", "GL401"}
+    assert changed(LIBRARY, name) is None
+
+
+def test_a_library_stays_at_the_top_level() -> None:
+    assert rewritten(numbered(cst.parse_module(LIBRARY)), "in_a_function") is None

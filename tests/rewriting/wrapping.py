@@ -39,11 +39,21 @@ def _filled(lines: list[Any], body: list[Any]) -> list[Any]:
 
 
 def _wrapped(module: cst.Module, template: str) -> cst.Module:
-    """The script in a template; imports at the start stay before it."""
+    """The script in a template; imports at the start stay before it.
+
+    A library, which runs nothing, stays as it is: what it defines others could not use any more.
+    """
     first, rest = parted(module)
-    if not rest:
+    if not any(_runs(line) for line in rest):
         return module
     return module.with_changes(body=[*first, *_filled(statements(textwrap.dedent(template)), rest)])
+
+
+def _runs(line: Any) -> bool:
+    """Is a statement more than a definition, an import or a constant?"""
+    return not isinstance(line, _DEFINITIONS) and (
+        has(line, cst.Call) or not isinstance(line, cst.SimpleStatementLine)
+    )
 
 
 def _wrapped_as_function(module: cst.Module, template: str) -> cst.Module:
