@@ -184,7 +184,8 @@ _TABLE = (
         "GC210",
         "mode-dependent-gradient",
         _E,
-        "The gradient changes under saved-tensor hooks, activation checkpointing, autocast or torch.compile.",
+        "The gradient or an output changes under saved-tensor hooks, activation checkpointing, autocast, "
+        "torch.compile or on another CUDA stream.",
     ),
     Code(
         "GC211",

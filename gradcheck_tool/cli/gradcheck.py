@@ -42,12 +42,15 @@ def gradcheck(
         ),
     ] = None,
     device: Annotated[
-        list[str] | None, typer.Option(metavar="DEVICE", help="cpu, cuda, cuda:1, ... [default: cpu]")
+        list[str] | None,
+        typer.Option("--device", metavar="DEVICE", help="cpu, cuda, cuda:1, ... [default: cpu]"),
     ] = None,
     dtype: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="DTYPE", help="float32, bfloat16, ... [default: what each Function is made for]"
+            "--dtype",
+            metavar="DTYPE",
+            help="float32, bfloat16, ... [default: what the Function is made for]",
         ),
     ] = None,
     select_by: Annotated[

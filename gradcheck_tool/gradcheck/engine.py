@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from gradcheck_tool.findings import Severity
 from gradcheck_tool.gradcheck import (
     contracts,
     forwardmode,
@@ -20,8 +21,10 @@ from gradcheck_tool.gradcheck import (
     secondorder,
     variations,
 )
+from gradcheck_tool.gradcheck.broken import broken_device
 from gradcheck_tool.gradcheck.dress import dresses, undressed
 from gradcheck_tool.gradcheck.firstcall import backward_works, first_call
+from gradcheck_tool.gradcheck.fresh import Call
 from gradcheck_tool.gradcheck.held import held_by_others, put_back
 from gradcheck_tool.gradcheck.isolated import check_isolated
 from gradcheck_tool.gradcheck.manifolds import PROJECTIONS
@@ -63,8 +66,8 @@ def check_function(func: Any, inputs: Any, kwargs: Mapping[str, Any] | None = No
             (any of "saved_hooks", "checkpoint", "autocast", "compile", "stream"), `surrogates` (qualified
             name -> reason), `manifold` (input number -> name or projection), `plots` (folder for PNG heat
             maps), `risky` (give native code other sizes, numbers and strides, too, at which it may end the
-            process), `isolate` (check in a forked process, with the risky calls: a Function that ends it is
-            reported. Not the default, for a fork has no CUDA context, and neither debuggers nor coverage see
+            process), `isolate` (check in a process of its own, with the risky calls: a Function that ends it,
+            or breaks the device, is reported. Not the default, for neither debuggers nor coverage see
             what runs in it; by default, native code is called with nothing that may not fit), `builtin`
             (check PyTorch's own operators as thoroughly as custom Functions: without it, a callable made of
             them alone is checked at the given inputs only).
@@ -74,7 +77,8 @@ def check_function(func: Any, inputs: Any, kwargs: Mapping[str, Any] | None = No
 
     Raises:
         TypeError: for an option that does not exist.
-        RuntimeError: for `isolate` where processes cannot be forked, or once CUDA is in use.
+        RuntimeError: for `isolate` where this process cannot be forked, as once CUDA is in use, and another
+            one cannot have the Function and its arguments: they cannot be pickled.
     """
     if isinstance(inputs, Sample):
         args, kwargs = inputs.args, {**inputs.kwargs, **(kwargs or {})}
@@ -90,7 +94,8 @@ def check_function(func: Any, inputs: Any, kwargs: Mapping[str, Any] | None = No
             return _check(target, args, named, chosen)
 
     if chosen.isolate:
-        return check_isolated(target, lambda risky: check(replace(chosen, risky=risky)))
+        call = Call(func, args, named, replace(chosen, isolate=False))
+        return check_isolated(target, lambda risky: check(replace(chosen, risky=risky)), call)
     return check(chosen)
 
 
@@ -129,13 +134,43 @@ def _check(target: Target, args: tuple[Any, ...], kwargs: dict[str, Any], option
     session.names = argument_names(target, args, kwargs)
     interpreted.prepare()
     before = interpreted.launches()
-    with put_back(held):
+    with put_back(held), _device_watched(session):
         started = _start(session)
         if started and interpreted.launches() > before:
             _interpret(session)
         if started:
             _run(session)
-        return _report(session)
+    return _report(session)
+
+
+@contextmanager
+def _device_watched(session: Session) -> Iterator[None]:
+    """Tell that the device can run nothing any more, in the place of all that its errors look like.
+
+    What was found at the given inputs before it broke stands: then a derived input is at fault.
+    """
+    try:
+        yield
+    except Exception:
+        if _broken(session) is None:
+            raise
+    if (why := _broken(session)) is None:
+        return
+    text = f"{session.target.name.rpartition('.')[2]} {why}"
+    if session.given is None:
+        session.findings, session.notes = [], []
+        session.verdicts = [Verdict() for _ in session.verdicts]
+        session.add("GC304", "crash", text)
+    else:
+        session.findings, session.verdicts, session.notes = session.given
+        text += "; it was given derived inputs: another size, number, stride or value"
+        session.add("GC304", "crash", text, severity=Severity.WARNING)
+
+
+def _broken(session: Session) -> str | None:
+    """How the devices of the arguments were left, if one can run nothing any more."""
+    devices = {leaf.device for leaf in session.native.leaves if isinstance(leaf, Tensor)}
+    return next((why for device in devices if (why := broken_device(device))), None)
 
 
 def _start(session: Session) -> bool:
@@ -203,6 +238,9 @@ def _run(session: Session) -> None:
     if not quickproof.proves(session) and not _judge_given(session):
         return
     if session.steady:
+        if _broken(session) is None:
+            verdicts = [replace(verdict) for verdict in session.verdicts]
+            session.given = [*session.findings], verdicts, [*session.notes]
         if not session.spared:
             if session.options.more:
                 _use_small(session)
@@ -249,9 +287,9 @@ def _check_around(session: Session) -> None:
 
 def _use_small(session: Session) -> None:
     """Go on with a small call of the same kind where the given one is large."""
-    if not is_large(session.problem):
+    if not is_large(session.problem) or (session.kernel and not session.interpreted):
         return
-    small, native = shrunk(session.problem), shrunk(session.native)
+    small, native = shrunk(session, session.problem), shrunk(session, session.native)
     if small is None or native is None:
         return
     session.problem, session.native = (small, small) if session.problem is session.native else (small, native)
@@ -318,7 +356,7 @@ def _report(session: Session) -> Report:
                 f"input {v.index}: noise drowns the signal, the check is inconclusive",
                 input=v.index,
             )
-    heat = {i: v.heat for i, v in enumerate(session.verdicts) if v.heat is not None}
+    heat = {i: v.heat.cpu() for i, v in enumerate(session.verdicts) if v.heat is not None}
     if session.options.plots is not None:
         for i, values in heat.items():
             heatmap.picture(values, session.options.plots, f"{session.target.name}.input{i}")

@@ -144,8 +144,10 @@ class _Differences:
 
     def _column(self, direction: list[Tensor], index: int, flat: int) -> tuple[Tensor, Tensor]:
         size = sum(y.numel() for y in self.base)
-        best = torch.zeros(size, dtype=torch.promote_types(torch.float64, wide(self.base[0]).dtype))
-        bar = torch.full((size,), float("inf"), dtype=torch.float64)
+        device = self.base[0].device
+        kind = torch.promote_types(torch.float64, wide(self.base[0]).dtype)
+        best = torch.zeros(size, dtype=kind, device=device)
+        bar = torch.full((size,), float("inf"), dtype=torch.float64, device=device)
         for step in self.steps:
             measured = slope(self.problem, self.problem.values, direction, step, self.base)
             if measured is None:
@@ -224,14 +226,14 @@ def _measured(
 
     def pulled(i: int, cotangent: Cotangent) -> tuple[Tensor, Tensor]:
         flat = torch.cat([wide(v).reshape(-1) for v in cotangent if v is not None])
-        row = torch.zeros(sizes[i], dtype=wide(values[i]).dtype)
-        error = torch.full((sizes[i],), float("inf"), dtype=torch.float64)
-        where = torch.tensor(list(columns[i]), dtype=torch.long)
+        row = torch.zeros(sizes[i], dtype=wide(values[i]).dtype, device=values[i].device)
+        error = torch.full((sizes[i],), float("inf"), dtype=torch.float64, device=values[i].device)
+        where = torch.tensor(list(columns[i]), dtype=torch.long, device=values[i].device)
         error[where] = 1e-290
         for part, matrix, bar in jacobians[i]:
             kind = torch.promote_types(matrix.dtype, flat.dtype)
-            row[where] += part * (matrix.to(kind).T @ flat.to(kind).conj()).real
-            error[where] += bar.T @ flat.abs()
+            row[where] += (part * (matrix.to(kind).T @ flat.to(kind).conj()).real).to(row.device)
+            error[where] += (bar.T @ flat.abs()).to(row.device)
         return row, error
 
     rows = [pulled(index, v) for v in cotangents]

@@ -49,7 +49,7 @@ def picture(heat: Tensor, folder: str, name: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     figure = Figure(figsize=(6, 4), layout="constrained")
     axes = figure.subplots()
-    image = axes.imshow(_grid(heat, 512, 512).numpy(), aspect="auto", interpolation="nearest")
+    image = axes.imshow(_grid(heat, 512, 512).cpu().numpy(), aspect="auto", interpolation="nearest")
     axes.set_title(f"error of the gradient: {name}")
     axes.set_xlabel("last axis")
     axes.set_ylabel("other axes")

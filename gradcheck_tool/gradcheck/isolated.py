@@ -1,6 +1,8 @@
 """A check in a process of its own: a Function that ends its process does not end the caller's.
 
-The child is forked, so it has the Function and its arguments as they are, also those that cannot be pickled.
+Where that works, the child is forked, so it has the Function and its arguments as they are, also those that
+cannot be pickled. No fork can use CUDA, or autograd's threads, once its parent does: then the child is a
+fresh process.
 """
 
 from __future__ import annotations
@@ -11,15 +13,14 @@ import pickle
 import signal
 import tempfile
 import warnings
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import torch
 
 from gradcheck_tool.codes import CODES
-from gradcheck_tool.ending import signal_name
 from gradcheck_tool.findings import Finding, Severity
+from gradcheck_tool.gradcheck.fresh import Death, in_fresh_process, outcome_of
 from gradcheck_tool.gradcheck.problem import Evaluations
 from gradcheck_tool.gradcheck.report import Report
 
@@ -27,41 +28,41 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import BinaryIO
 
+    from gradcheck_tool.gradcheck.fresh import Call
     from gradcheck_tool.gradcheck.target import Target
 
-_FRAMES = 8
-"""Frames of the stack of a death that are kept."""
 
-
-@dataclass(frozen=True)
-class _Death:
-    """How a child ended without a report, and where it was: innermost first, up to what autograd calls."""
-
-    how: str
-    stack: tuple[str, ...]
-
-
-def check_isolated(target: Target, check: Callable[[bool], Report]) -> Report:
-    """The report of `check(True)`, which makes risky calls, too, as a forked process makes it.
+def check_isolated(target: Target, check: Callable[[bool], Report], call: Call) -> Report:
+    """The report of `check(True)`, which makes risky calls, too, as another process makes it.
 
     A death is told only if a second process dies, too. What a Function is that dies of a risky call is then
     seen without them, by `check(False)`.
 
+    Args:
+        target: what is checked.
+        check: checks it, with risky calls or without.
+        call: the same for a process that cannot be forked.
+
     Raises:
-        RuntimeError: processes cannot be forked here, or a CUDA context is in use, which no fork survives.
+        RuntimeError: this process cannot be forked, and `call` cannot be pickled.
     """
-    if not hasattr(os, "fork"):
-        raise RuntimeError("isolate=True needs os.fork, which this system does not have")
-    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
-        raise RuntimeError("isolate=True cannot be used once CUDA is: a forked process has no CUDA context")
-    first = _in_child(lambda: check(True))
+    if can_fork():
+
+        def run(risky: bool) -> Report | Death:
+            return _in_fork(lambda: check(risky))
+    else:
+
+        def run(risky: bool) -> Report | Death:
+            return in_fresh_process(call, risky=risky)
+
+    first = run(True)
     if isinstance(first, Report):
         return first
-    again = _in_child(lambda: check(True))
+    again = run(True)
     if isinstance(again, Report):
         note = f"a first process {first.how}; a second one did not, and made this report"
         return replace(again, notes=(*again.notes, note))
-    plain = _in_child(lambda: check(False))
+    plain = run(False)
     if isinstance(plain, Report):
         text = f"{again.how} for derived inputs: another size, number, stride or value than was given"
         found = _finding(target, text, again, Severity.WARNING)
@@ -70,7 +71,18 @@ def check_isolated(target: Target, check: Callable[[bool], Report]) -> Report:
     return Report(target.name, (found,), Evaluations(), (), "none")
 
 
-def _finding(target: Target, text: str, death: _Death, severity: Severity | None) -> Finding:
+def can_fork() -> bool:
+    """Whether a fork of this process can do what this one can.
+
+    Where PyTorch has a device, the first backward of a process starts autograd's threads, which no fork has.
+    """
+    if not hasattr(os, "fork") or torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        return False
+    accelerator = getattr(torch, "accelerator", torch.cuda)
+    return not accelerator.is_available()
+
+
+def _finding(target: Target, text: str, death: Death, severity: Severity | None) -> Finding:
     entry = CODES["GC304"]
     where = f", in {death.stack[-1]}" if death.stack else ""
     return Finding(
@@ -86,7 +98,7 @@ def _finding(target: Target, text: str, death: _Death, severity: Severity | None
     )
 
 
-def _in_child(check: Callable[[], Report]) -> Report | _Death:
+def _in_fork(check: Callable[[], Report]) -> Report | Death:
     """What a forked process reports, or how it died; what `check` raises there is raised here."""
     with tempfile.TemporaryFile() as answer, tempfile.TemporaryFile() as log:
         with warnings.catch_warnings():
@@ -103,12 +115,8 @@ def _in_child(check: Callable[[], Report]) -> Report | _Death:
         answer.seek(0)
         log.seek(0)
         if status == 0:
-            outcome: Any = pickle.load(answer)  # noqa: S301  (written by our own child)
-            if isinstance(outcome, BaseException):
-                raise outcome
-            report: Report = outcome
-            return report
-        return _Death(_ending(os.waitstatus_to_exitcode(status)), _stack(log.read().decode(errors="replace")))
+            return outcome_of(pickle.load(answer))  # noqa: S301  (written by our own child)
+        return Death.of(os.waitstatus_to_exitcode(status), log.read().decode(errors="replace"))
 
 
 def _serve(check: Callable[[], Report], answer: BinaryIO, log: BinaryIO) -> None:
@@ -126,22 +134,3 @@ def _serve(check: Callable[[], Report], answer: BinaryIO, log: BinaryIO) -> None
         status = 0
     finally:
         os._exit(status)
-
-
-def _ending(code: int) -> str:
-    if code >= 0:
-        return f"ends the process with status {code}"
-    return f"kills the process: {signal_name(-code)}"
-
-
-def _stack(printed: str) -> tuple[str, ...]:
-    """The user's frames in what faulthandler wrote, as `file:row in function`."""
-    found = []
-    for line in printed.splitlines():
-        parts = line.strip().split('"')
-        if len(parts) == 3 and parts[0] == "File ":
-            row, _, function = parts[2].removeprefix(", line ").partition(" in ")
-            found.append(f"{parts[1]}:{row} in {function}")
-    homes = tuple(str(Path(file).parent) for file in (__file__, torch.__file__))
-    own = [k for k, frame in enumerate(found) if frame.startswith(homes)]
-    return tuple(found[: min(own, default=len(found))][:_FRAMES])

@@ -257,7 +257,8 @@ def _own(session: Session, narrow: Problem, cotangent: Cotangent) -> list[Tensor
 def _is_block(mask: Tensor) -> bool:
     """Whether less than half of the entries are off, and they do not spread over the whole input."""
     places = mask.nonzero()
-    whole = bool((places.amax(0) - places.amin(0) + 1 == torch.tensor(mask.shape)).all())
+    spans = (places.amax(0) - places.amin(0) + 1).tolist()
+    whole = spans == list(mask.shape)
     return float(mask.double().mean()) < 0.5 and not (whole and mask.dim())
 
 

@@ -38,7 +38,7 @@ def _predicates(e: Evidence, bad: Tensor) -> Iterator[tuple[str, Tensor]]:
     for position, leaf in enumerate(e.problem.leaves):
         if isinstance(leaf, Tensor) and leaf.dtype == torch.bool:
             try:
-                mask = leaf.detach().expand(e.shape).reshape(-1).cpu()
+                mask = leaf.detach().expand(e.shape).reshape(-1).to(bad.device)
             except RuntimeError:
                 continue
             yield f"where the mask (argument {position}) is False", ~mask
@@ -75,12 +75,12 @@ def _of_place(shape: tuple[int, ...], bad: Tensor) -> Iterator[tuple[str, Tensor
             continue
         hit = [k for k in range(size) if bool(grid.select(axis, k).any())]
         if len(hit) < size:
-            mask = torch.zeros(shape, dtype=torch.bool)
-            mask.index_fill_(axis, torch.tensor(hit), True)
+            mask = torch.zeros_like(grid)
+            mask.index_fill_(axis, torch.tensor(hit, device=grid.device), True)
             yield f"at {_span(hit, size)} of axis {axis}", mask.reshape(-1)
-    edge = torch.zeros(shape, dtype=torch.bool)
+    edge = torch.zeros_like(grid)
     for axis, size in enumerate(shape):
-        edge.index_fill_(axis, torch.tensor([0, size - 1]), True)
+        edge.index_fill_(axis, torch.tensor([0, size - 1], device=grid.device), True)
     yield "at the boundary", edge.reshape(-1)
     if few:
         yield f"at {places}", bad

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import random
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -20,22 +20,29 @@ def _numpy() -> Any:
     return sys.modules.get("numpy")
 
 
+def _in_use() -> tuple[Any, ...]:
+    """The modules of devices with generators of their own that this process uses.
+
+    To ask a device that it does not use yet for its state would start it, and then no process can be forked.
+    """
+    return tuple(module for module in (torch.cuda, torch.xpu) if module.is_initialized())
+
+
 @functools.cache
-def _on_cpu_only() -> bool:
-    """Whether there is no device with a random generator of its own."""
-    accelerator = getattr(torch, "accelerator", None)
-    return accelerator is not None and not accelerator.is_available()
+def _always_in_use() -> bool:
+    """Whether there is a device that needs no start."""
+    return bool(torch.backends.mps.is_available())
 
 
 def _seed_torch(number: int) -> None:
-    """`torch.manual_seed`; without a device, only what it does to the CPU's generator.
+    """`torch.manual_seed`; without a device in use, only what it does to the CPU's generator.
 
     For a device that is not in use yet it records the stack of every call, which costs a hundred times more.
     """
-    if _on_cpu_only():
-        torch.default_generator.manual_seed(number)
-    else:
+    if _in_use() or _always_in_use():
         torch.manual_seed(number)
+    else:
+        torch.default_generator.manual_seed(number)
 
 
 class RandomState:
@@ -69,23 +76,25 @@ class RandomState:
     def observe(self, call: Callable[[], Any], number: int) -> Any:
         """Run `call` from the state that belongs to `number`, and learn whether it draws."""
         self.seed(number, force=True)
-        numpy = _numpy()
+        numpy, devices = _numpy(), _in_use()
         result = call()
-        self._uses = self._uses or numpy is not _numpy() or _next_numbers() != _first_numbers(number, numpy)
+        started = numpy is not _numpy() or devices != _in_use()
+        self._uses = self._uses or started or _next_numbers() != _first_numbers(number, numpy, devices)
         return result
 
 
-def _next_numbers() -> tuple[float, ...]:
-    """What each generator draws next; cheaper than its state."""
+def _next_numbers() -> tuple[Any, ...]:
+    """What each generator of the CPU draws next, cheaper than its state, and the states of devices."""
     numpy = _numpy()
     next_ones = (torch.rand((), dtype=torch.float64).item(), random.random())  # noqa: S311
-    return next_ones if numpy is None else (*next_ones, numpy.random.random())
+    states = [tuple(state.tolist()) for module in _in_use() for state in module.get_rng_state_all()]
+    return (*next_ones, *states) if numpy is None else (*next_ones, numpy.random.random(), *states)
 
 
 @functools.cache
-def _first_numbers(number: int, numpy: Any) -> tuple[float, ...]:
-    """What each generator draws first in the state that belongs to `number`."""
-    del numpy
+def _first_numbers(number: int, numpy: Any, devices: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What `_next_numbers` are in the state that belongs to `number`."""
+    del numpy, devices
     RandomState([]).seed(number, force=True)
     return _next_numbers()
 
@@ -157,12 +166,12 @@ def preserved() -> Iterator[None]:
 
 @contextmanager
 def _torch_preserved() -> Iterator[None]:
-    if not _on_cpu_only():
-        with torch.random.fork_rng():
-            yield
-        return
     before = torch.get_rng_state()
+    devices = [(module, module.get_rng_state_all()) for module in _in_use()]
     try:
         yield
     finally:
         torch.set_rng_state(before)
+        with suppress(RuntimeError):  # a device that an illegal access has ended has no state
+            for module, states in devices:
+                module.set_rng_state_all(states)

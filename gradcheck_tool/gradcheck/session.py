@@ -120,6 +120,8 @@ class Session:
     """The problem, outputs and gradients of the first backward, for the shared cotangent."""
     sparse: bool = False
     """Whether an output that can be differentiated is sparse, and therefore left out."""
+    given: tuple[list[Finding], list[Verdict], list[str]] | None = None
+    """Findings, verdicts and notes of the given inputs, after which the device still ran."""
     steady: bool = True
     """Whether the same call gives the same outputs and gradients."""
     usual: float = 0.0

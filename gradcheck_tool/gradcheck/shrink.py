@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from gradcheck_tool.gradcheck.problem import LARGE, Problem
-from gradcheck_tool.gradcheck.session import finite, quiet
+from gradcheck_tool.gradcheck.rehearsal import may_run
+from gradcheck_tool.gradcheck.session import Session, finite, quiet
 
 _LONGEST = 48
 
@@ -16,12 +17,14 @@ def is_large(problem: Problem) -> bool:
     return sum(v.numel() for v in problem.values) > LARGE
 
 
-def shrunk(problem: Problem) -> Problem | None:
+def shrunk(session: Session, problem: Problem) -> Problem | None:
     """The call with every axis of every tensor cut to at most 48; None where the forward refuses that.
 
     Equal lengths stay equal, so products, sums and broadcasts still fit.
     """
     small = problem.with_leaves([_cut(leaf) if isinstance(leaf, Tensor) else leaf for leaf in problem.leaves])
+    if not may_run(session, small):
+        return None
     graph = quiet(lambda: small.graph(small.values)[1])
     if isinstance(graph, Exception) or not all(y.requires_grad for y in graph):
         return None

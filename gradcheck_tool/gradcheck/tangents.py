@@ -201,7 +201,7 @@ def _velocities(poses: Tensor, side: str, *, real_first: bool) -> Tensor:
     before, after = POSES[poses.shape[1]]
     t, q, s = poses[:, :before], poses[:, before : before + 4], poses[:, before + 4 :]
     q = q.roll(-1, 1) if real_first else q
-    eye = torch.eye(3, dtype=poses.dtype)
+    eye = torch.eye(3, dtype=poses.dtype, device=poses.device)
     out = poses.new_zeros(len(poses), poses.shape[1], before + 3 + after)
     for k in range(3):
         turn = torch.cat([eye[k] / 2, eye.new_zeros(1)]).expand_as(q)

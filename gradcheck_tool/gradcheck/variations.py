@@ -20,6 +20,7 @@ from gradcheck_tool.gradcheck.manifolds import MATRICES, recognised
 from gradcheck_tool.gradcheck.oracle import same_values
 from gradcheck_tool.gradcheck.pointcheck import check_variation
 from gradcheck_tool.gradcheck.problem import LARGE, Problem, is_real_number
+from gradcheck_tool.gradcheck.rehearsal import may_run
 from gradcheck_tool.gradcheck.session import Session, finite, quiet
 from gradcheck_tool.gradcheck.stencil import wide
 from gradcheck_tool.gradcheck.variation import Variation, is_strided, longer, replaced
@@ -43,9 +44,11 @@ def check(session: Session) -> None:
         if problem.shared.stuck:
             session.notes.append("forward does not return for some derived inputs: the others were not tried")
             return
-        if variation.otherwise is not None and not _accepted(varied):
+        if variation.otherwise is not None and not _accepted(session, varied):
             varied = variation.otherwise
-        if not _accepted(varied) or (label.startswith("argument") and not _has_gradient(session, varied)):
+        if not _accepted(session, varied) or (
+            label.startswith("argument") and not _has_gradient(session, varied)
+        ):
             session.skipped += 1
             continue
         body = None
@@ -66,10 +69,10 @@ def check(session: Session) -> None:
             session.tried += 1
 
 
-def _accepted(problem: Problem) -> bool:
+def _accepted(session: Session, problem: Problem) -> bool:
     memo = problem.memo
     if memo.accepted is None:
-        outcome = patiently(problem.begin)
+        outcome = patiently(problem.begin) if may_run(session, problem) else None
         problem.shared.stuck = problem.shared.stuck or isinstance(outcome, OutOfTimeError)
         memo.accepted = outcome is True
     return memo.accepted
@@ -141,12 +144,12 @@ def _large(session: Session, problem: Problem, i: int, position: int, value: Ten
         grown = (wide(value) * spread * 1.5).to(value.dtype)
         same = replaced(problem, {position: grown})
         yield Variation(f"large values in input {i}", same)
-        fits = _accepted(same)
+        fits = _accepted(session, same)
         if not value.is_complex():
             signed = (grown.abs() * session.draws.signs(value)).to(value.dtype)
             both = replaced(problem, {position: signed})
             yield Variation(f"large values of both signs in input {i}", both)
-            fits = fits and _accepted(both)
+            fits = fits and _accepted(session, both)
         if fits:
             return
 

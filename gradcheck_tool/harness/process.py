@@ -53,7 +53,8 @@ STACK = 8
 _FRAME = re.compile(r'^  File "(.+)", line (\d+) in (.+)$', re.MULTILINE)
 
 # Files in whose functions a call spends its time while PyTorch or Triton compile something.
-_COMPILERS = re.compile(r'File ".*[/\\](_inductor|_dynamo|triton[/\\]compiler|cpp_extension\.py)\b')
+_TRITON = r"triton[/\\](?:compiler|runtime[/\\]autotuner)"  # which tries a kernel with each configuration
+_COMPILERS = re.compile(rf'File ".*[/\\](_inductor|_dynamo|{_TRITON}|cpp_extension\.py)\b')
 
 Death = Literal["crash", "hang", "slow", "memory"]
 
@@ -139,6 +140,8 @@ class Worker:
         answer.seconds = time.monotonic() - started
         if answer.done and answer.done.get("end"):
             answer.death, answer.how = "crash", answer.done["end"]
+        elif answer.done and answer.done.get("last"):
+            self.close()
         if answer.death is not None:
             if answer.death == "memory":
                 self._abort()

@@ -83,6 +83,7 @@ def _serve(channel: Channel, order: dict[str, Any]) -> None:
 
 def _check(channel: Channel, unit: Unit, settings: dict[str, Any]) -> dict[str, Any]:
     """Check one unit; the facts for its `done` event."""
+    from gradcheck_tool.gradcheck.broken import BrokenDeviceError, broken_device
     from gradcheck_tool.harness.loading import (
         LoadError,
         import_samples,
@@ -104,8 +105,13 @@ def _check(channel: Channel, unit: Unit, settings: dict[str, Any]) -> dict[str, 
     if gap:
         return {"cause": gap, "lasting": True}
     channel.tell("stage", stage="inputs", stub=_bare_stub(function, unit))
-    with _beating(function, channel):
-        found = _inputs(function, unit, settings)
+    try:
+        with _beating(function, channel):
+            found = _inputs(function, unit, settings)
+    except BrokenDeviceError as error:
+        return {"end": str(error)}
+    if broken := broken_device(unit.device):
+        return {"end": broken}
     if not found.cases and (heirs := _heirs(function)):
         return {
             "notes": notes,
@@ -127,6 +133,7 @@ def _check(channel: Channel, unit: Unit, settings: dict[str, Any]) -> dict[str, 
 def _check_cases(
     channel: Channel, function: type, unit: Unit, found: CasesFound, settings: dict[str, Any]
 ) -> dict[str, Any]:
+    from gradcheck_tool.gradcheck.broken import broken_device
     from gradcheck_tool.harness.incoming import check_incoming
 
     started = time.monotonic()
@@ -142,8 +149,9 @@ def _check_cases(
                 incoming = check_incoming(function, unit, case, report)
         except SystemExit as error:
             return {"end": f"calls sys.exit({error})"}
-        broken = _broken_device(unit.device)
-        if broken:
+        broken = broken_device(unit.device)
+        told = any(finding.code == "GC304" for finding in report.findings)
+        if broken and not told:
             return {"end": broken}
         refusal = _refusal(report, case)
         if refusal:
@@ -154,6 +162,8 @@ def _check_cases(
             result=pack_case(_result(report, case)),
             findings=[pack_finding(f) for f in (*report.findings, incoming) if f is not None],
         )
+        if broken:
+            return {"notes": notes, "last": True}
     checked = len(causes) < len(found.cases)
     facts: dict[str, Any] = {"notes": notes, "lasting": not notes}
     return facts if checked else {**facts, "cause": causes[0], "tried": found.tried, "stub": found.stub}
@@ -260,21 +270,6 @@ def _absent_device(device: str) -> str | None:
         torch.empty(1, device=device)
     except Exception as error:  # noqa: BLE001 - backends raise errors of their own
         return f"device {device!r} cannot be used here: {' '.join(str(error).split())[:200]}"
-    return None
-
-
-def _broken_device(device: str) -> str | None:
-    """What the device says that can run nothing any more, as CUDA does after an illegal access."""
-    import torch
-
-    if not device.startswith("cuda") or not torch.cuda.is_available():
-        return None
-    try:
-        torch.cuda.synchronize()
-        torch.empty(1, device=device).item()
-        torch.cuda.empty_cache()
-    except Exception as error:  # noqa: BLE001 - any error here is sticky
-        return f"leaves the device unusable: {' '.join(str(error).split())[:300]}"
     return None
 
 

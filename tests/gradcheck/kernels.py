@@ -10,7 +10,7 @@ BLOCK = 32
 @triton.jit
 def _sigmoid(x):
     # Triton has none in half precision.
-    return tl.sigmoid(x.to(tl.float32)) if x.dtype == tl.bfloat16 else tl.sigmoid(x)
+    return tl.sigmoid(x if x.dtype == tl.float64 else x.to(tl.float32))
 
 
 @triton.jit
@@ -51,3 +51,31 @@ class Silu(torch.autograd.Function):
 
 class SiluWithoutTail(Silu):
     kept = 1
+
+
+@triton.jit
+def _read_far(x_ptr, y_ptr, far, n, block: tl.constexpr):
+    at = tl.program_id(0) * block + tl.arange(0, block)
+    x = tl.load(x_ptr + far + at, mask=at < n, other=0.0)
+    tl.store(y_ptr + at, x, mask=at < n)
+
+
+class ReadsOutside(torch.autograd.Function):
+    """Reads a terabyte behind its input where it is given more rows than two, as it is by a variation."""
+
+    rows = 2
+
+    @classmethod
+    def forward(cls, ctx, x):
+        x, y = x.contiguous(), torch.empty_like(x, memory_format=torch.contiguous_format)
+        far = 0 if len(x) <= cls.rows else 2**38
+        _read_far[(triton.cdiv(x.numel(), BLOCK),)](x, y, far, x.numel(), BLOCK)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+
+class AlwaysReadsOutside(ReadsOutside):
+    rows = 0

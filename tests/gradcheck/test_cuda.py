@@ -40,6 +40,15 @@ class ScaledWrong(Scaled):
     times = 0.5
 
 
+class ScaledInSingle(Scaled):
+    """Computes in float32, also where it is given double precision."""
+
+    @classmethod
+    def backward(cls, ctx, g):
+        x, w = ctx.saved_tensors
+        return g * w, _atomic_sum((g * x).float()).to(g.dtype)
+
+
 def _inputs(device="cpu"):
     generator = torch.Generator().manual_seed(0)
     x, w = torch.randn(40, 6, generator=generator), torch.randn(6, generator=generator)
@@ -48,6 +57,12 @@ def _inputs(device="cpu"):
 
 def test_the_noise_of_atomic_sums_is_no_mistake():
     report = check_function(Scaled, _inputs())
+    assert report.ok, report.text()
+
+
+@pytest.mark.parametrize("modes", [(), ("saved_hooks", "checkpoint")])
+def test_the_noise_of_atomic_sums_in_float32_is_no_mistake(modes):
+    report = check_function(ScaledInSingle, _inputs(), modes=modes)
     assert report.ok, report.text()
 
 

@@ -2,6 +2,8 @@
 
 import ctypes
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ import torch
 from torch.autograd import Function
 
 from gradcheck_tool.findings import Severity
-from gradcheck_tool.gradcheck import check_function
+from gradcheck_tool.gradcheck import check_function, isolated
 from tests.gradcheck.zoo import r
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
@@ -70,6 +72,7 @@ def test_a_function_that_dies_at_the_given_inputs_is_an_error():
     assert not report.ok
 
 
+@pytest.mark.skipif(not isolated.can_fork(), reason="what is set here reaches a fork only")
 def test_a_death_that_does_not_come_again_is_a_note(tmp_path, monkeypatch):
     monkeypatch.setattr(DiesOnce, "mark", str(tmp_path / "died"))
     report = check_function(DiesOnce, (r(3, 4),), isolate=True)
@@ -101,3 +104,68 @@ def test_what_the_check_raises_is_raised_to_the_caller():
         check_function(DiesAlways, (r(3, 4),), isolate=True, no_such_option=1)
     with pytest.raises(KeyError):
         check_function(DiesOfOtherSizes, (r(3, 4),), isolate=True, manifold={0: "no such surface"})
+
+
+@pytest.fixture
+def no_fork(monkeypatch):
+    """As on a machine with a device."""
+    monkeypatch.setattr(isolated, "can_fork", lambda: False)
+
+
+@pytest.mark.usefixtures("no_fork")
+class TestWithoutFork:
+    def test_a_fresh_process_dies_in_the_place_of_the_caller(self):
+        report = check_function(DiesOfOtherSizes, (r(3, 4),), isolate=True)
+        (finding,) = report.findings
+        assert (finding.code, finding.severity) == ("GC304", Severity.WARNING)
+        assert any(__file__ in frame and "in forward" in frame for frame in finding.evidence["stack"])
+        assert [v.verdict for v in report.inputs] == ["ok"]
+
+    def test_what_the_check_raises_is_raised_to_the_caller(self):
+        with pytest.raises(KeyError):
+            check_function(DiesOfOtherSizes, (r(3, 4),), isolate=True, manifold={0: "no such surface"})
+
+    def test_a_function_that_only_this_process_has_is_refused(self):
+        class Local(_Double):
+            @staticmethod
+            def forward(ctx, x):
+                return 2 * x
+
+        with pytest.raises(RuntimeError, match=r"isolate=True cannot be used here.*Local"):
+            check_function(Local, (r(3, 4),), isolate=True)
+
+
+_PROGRAM = """
+import torch
+from gradcheck_tool.gradcheck import check_function, isolated
+
+class Twice(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return 3 * g
+
+def main():
+    isolated.can_fork = lambda: False
+    x = torch.ones(3, dtype=torch.double, requires_grad=True)
+    print(check_function(Twice, (x,), isolate=True).findings[0].code)
+"""
+
+
+def _run_program(tmp_path, end):
+    path = tmp_path / "program.py"
+    path.write_text(_PROGRAM + end)
+    return subprocess.run([sys.executable, path], capture_output=True, text=True, check=False)
+
+
+def test_a_fresh_process_finds_what_a_program_defines(tmp_path):
+    ran = _run_program(tmp_path, "\nif __name__ == '__main__':\n    main()\n")
+    assert ran.stdout == "GC101\n", ran.stderr
+
+
+def test_a_program_that_checks_whenever_it_is_imported_is_told_what_to_do(tmp_path):
+    ran = _run_program(tmp_path, "\nmain()\n")
+    assert "put what starts checks under" in ran.stderr

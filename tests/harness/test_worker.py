@@ -10,8 +10,7 @@ import torch
 
 import gradcheck_tool
 from gradcheck_tool.harness.heat import LARGEST, small_heat
-from gradcheck_tool.harness.process import _ending, _stack
-from gradcheck_tool.harness.worker import _broken_device
+from gradcheck_tool.harness.process import _compiles, _ending, _stack
 
 HOME = str(Path(gradcheck_tool.__file__).parents[1])
 
@@ -56,20 +55,23 @@ class TestStart:
 
 
 class TestDeath:
+    @pytest.mark.parametrize(
+        "place", ["triton/compiler/compiler.py", "triton/runtime/autotuner.py", "_dynamo/x.py"]
+    )
+    def test_a_compiler_and_a_tuner_take_their_time(self, place):
+        printed = f"""
+Timeout (0:00:05)!
+Thread 0x1 (most recent call first):
+  File "/x/{place}", line 3 in bench
+  File "/x/ops.py", line 9 in forward
+"""
+        assert _compiles(printed, "/x/ops.py")
+        assert not _compiles(printed.replace(place, "ops.py"), "/x/ops.py")
+
     def test_endings_in_words(self):
         assert _ending(3) == "ended the process with status 3"
         assert _ending(-11) == "killed the process: SIGSEGV"
         assert _ending(-250) == "killed the process: signal 250"
-
-    def test_a_device_that_answers_with_errors_is_unusable(self, monkeypatch):
-        def synchronize():
-            raise RuntimeError("CUDA error: an illegal\nmemory access")
-
-        monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-        monkeypatch.setattr(torch.cuda, "synchronize", synchronize)
-        why = "leaves the device unusable: CUDA error: an illegal memory access"
-        assert _broken_device("cuda:1") == why
-        assert _broken_device("cpu") is None
 
     def test_the_stack_is_the_last_one_without_frames_of_gradlint_and_pytorch(self):
         site = f"{os.sep}site-packages{os.sep}torch{os.sep}"

@@ -64,7 +64,7 @@ def not_accumulated(e: Evidence) -> Diagnosis | None:
             wrong = bad.movedim(axis, 0).reshape(size, -1).any(1)
             if (
                 bool(wrong.any())
-                and bool((~wrong | repeated).all())
+                and bool((~wrong | repeated.to(wrong.device)).all())
                 and not bool(repeated.all() and not wrong.all())
             ):
                 return Diagnosis(

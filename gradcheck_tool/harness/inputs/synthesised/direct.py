@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from gradcheck_tool.gradcheck.broken import BrokenDeviceError, broken_device
+from gradcheck_tool.gradcheck.native import native_code
 from gradcheck_tool.gradcheck.problem import identical
+from gradcheck_tool.gradcheck.rehearsal import breaks_device
 from gradcheck_tool.gradcheck.rng import preserved
 from gradcheck_tool.gradcheck.session import quiet
 from gradcheck_tool.gradcheck.target import backward_of, overrides
@@ -48,10 +51,26 @@ class Maker:
         return self.attempt_with(made)
 
     def attempt_with(self, arguments: Sequence[Any]) -> Outcome:
-        """Try the Function with given arguments."""
+        """Try the Function with given arguments.
+
+        Raises:
+            BrokenDeviceError: it has left the device unusable.
+        """
         with preserved():
             torch.manual_seed(self._seed)
-            return try_call(self.function.apply, arguments, self._bodies)
+            if self._device != "cpu" and (why := self._breaks_device(arguments)):
+                return Outcome(why, 1)
+            outcome = try_call(self.function.apply, arguments, self._bodies)
+        if "CUDA error" in outcome.problem and (broken := broken_device(self._device)):
+            raise BrokenDeviceError(broken)
+        return outcome
+
+    def _breaks_device(self, arguments: Sequence[Any]) -> str | None:
+        """How a CPU refuses a guess with which the device would be lost; native code is not tried on one."""
+        if native_code(self.function) is not None:
+            return None
+        leaves, rebuild = flatten(list(arguments))
+        return breaks_device(lambda moved: self.function.apply(*rebuild(moved)), leaves)
 
     def unused(self, state: State, index: int, axis: int, position: int) -> bool:
         """Whether the outputs are the same with other numbers at one position of an axis of an argument."""
