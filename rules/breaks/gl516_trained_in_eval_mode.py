@@ -16,6 +16,7 @@ from gradcheck_tool import (
     Site,
     State,
     StateNote,
+    Symbol,
     Tracker,
     Violation,
     facts,
@@ -45,6 +46,7 @@ class Modes(Tracker):
     """Follows what `train()` and `eval()` reach, and where modules then run."""
 
     derives = (EvalModeTraining,)
+    callees = frozenset({"train"})
     # Where `eval()` has reached a module; None once `train()` has.
     eval_call = StateNote[Site | None]()
     # `train()` or `eval()` has reached it.
@@ -70,6 +72,14 @@ class Modes(Tracker):
             self.switched.set(s, ref, True)
         if fact.training == TRUE:
             self.wanted.set(s, fact.modules[0], True)
+
+    def on_called(self, m: Interpreter, s: State, fact: facts.Called) -> None:
+        """`train()` of something unknown (`getattr(self, name).train()`) may reach any module."""
+        key = fact.func.key if isinstance(fact.func, Symbol) else None
+        if isinstance(key, tuple) and key[0] == "attr" and key[2] == "train":
+            for ref, _ in s.records(Instance):
+                if self.eval_call.get(s, ref) is not None:
+                    self.eval_call.set(s, ref, None)
 
     def on_module_called(self, m: Interpreter, s: State, fact: facts.ModuleCalled) -> None:
         """Is the module trained or evaluated here?"""

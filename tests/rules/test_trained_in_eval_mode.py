@@ -188,3 +188,48 @@ def test_who_writes_a_model_down_leaves_its_mode(told_to: str, reported: bool) -
         f"        evaluate(model, held_out)\n        {told_to}(model)\n",
     )
     assert [finding.code for finding in told(source)] == ["GL516"] * reported
+
+
+BY_NAME = """
+import torch
+from torch import nn
+
+class Trainer:
+    def __init__(self, asked):
+        self.asked = asked
+        self.net = nn.Sequential(nn.Linear(2, 2), nn.Dropout())
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+    def switch(self):
+        {switch}
+
+    def features(self, loader):
+        self.net.eval()
+        return [self.net(x) for x, _ in loader]
+
+    def epoch(self, loader):
+        self.switch()
+        for x, y in loader:
+            self.optimizer.zero_grad()
+            (self.net(x) - y).pow(2).mean().backward()
+            self.optimizer.step()
+
+def main(loader, asked):
+    trainer = Trainer(asked)
+    for _ in range(3):
+        trainer.epoch(loader)
+        trainer.features(loader)
+"""
+ALL = "found = [name for name in dir(self) if isinstance(getattr(self, name), nn.Module)]"
+
+
+@pytest.mark.parametrize(
+    ("switch", "expected"),
+    [
+        (f"{ALL}\n        for name in found: getattr(self, name).train()", []),
+        ("getattr(self, self.asked).train()", []),
+        ("pass", ["GL516"]),
+    ],
+)
+def test_what_is_switched_by_its_name(switch: str, expected: list[str]) -> None:
+    assert [finding.code for finding in told(BY_NAME.format(switch=switch))] == expected

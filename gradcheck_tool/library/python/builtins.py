@@ -162,7 +162,6 @@ def _decided(s: State, items: Sequence[Value], is_open: bool, stop: bool) -> Val
     "builtins.repr",
     "builtins.hash",
     "builtins.format",
-    "builtins.dir",
     "gc.collect",
     "sys.stdout.write",
 )

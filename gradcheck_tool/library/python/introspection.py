@@ -202,6 +202,19 @@ def vars_(m: Interpreter, s: State, call: Call) -> Result:
     return s.new(Dict({Const(name): value for name, value in own.items() if not name.startswith("#")}))
 
 
+@function("builtins.dir")
+def dir_(m: Interpreter, s: State, call: Call) -> Result:
+    """The names of what an object of the program has, and its classes for it; there may be others."""
+    record = s.get(call.args[0], Instance) if call.args else None
+    classes = s.get(record.cls, Class) if record is not None else None
+    if record is None or classes is None:
+        return unknown("data")
+    owners = [own for own in (s.get(entry, Class) for entry in classes.mro) if own is not None]
+    tables = [record.attrs, *(own.attrs for own in owners)]
+    names = {name for table in tables for name in table if not name.startswith("#")}
+    return s.new(List([Const(name) for name in sorted(names)], open=record.open or classes.open))
+
+
 @function("builtins.callable")
 def callable_(m: Interpreter, s: State, call: Call) -> Result:
     value = call.args[0] if call.args else NONE
