@@ -232,7 +232,13 @@ def _comparison(op: str, left: Value, right: Value) -> Value:
 
 
 def _differ(left: Value, right: Value) -> bool:
-    """Are two values certainly different? None and an object, two packages, or a version and a name."""
+    """Are two values certainly different? None and an object, two packages, a version and a name, two sizes."""
+    if isinstance(left, Tup) and isinstance(right, Tup):
+        pairs = zip(left.items, right.items, strict=False)
+        is_shorter = len(left.items) != len(right.items) and not left.open and not right.open
+        return is_shorter or any(_differ(a, b) for a, b in pairs)
+    if isinstance(left, Const) and isinstance(right, Const):
+        return fold(_COMPARE["!="], left.value, right.value) == TRUE
     if (
         isinstance(left, LibraryObject)
         and isinstance(right, LibraryObject)

@@ -44,6 +44,10 @@ b = 0 and unknown_name""",
     "the version of a package and the name of a fork": Fact(
         "import torch\nversion = torch.__version__", "version != 'parrots' and not version == 'parrots'"
     ),
+    "sizes": Fact(
+        "import torch\na, b = torch.ones(2, 3), torch.ones(1, 3)",
+        "a.shape != b.shape and not a.size() == b.size() and a.shape[1:] == b.shape[1:] and a.shape != b.shape[1:]",
+    ),
     "a conditional expression": Fact("a = 'yes' if 2 > 1 else 'no'", "a == 'yes'"),
 }
 
