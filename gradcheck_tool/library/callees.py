@@ -9,6 +9,7 @@ from gradcheck_tool.domain.records import Class, Dict, Instance, List
 from gradcheck_tool.domain.values import (
     FALSE,
     GRAPH,
+    NONE,
     TRUE,
     Const,
     LibraryObject,
@@ -26,7 +27,7 @@ from gradcheck_tool.interp.attributes import COUNTS
 from gradcheck_tool.interp.conditions import known
 from gradcheck_tool.interp.constants import is_marked, mark, unsure_graph
 from gradcheck_tool.interp.facts import Used
-from gradcheck_tool.interp.havoc import forget_groups, forget_missing
+from gradcheck_tool.interp.havoc import forget_cleared, forget_groups, forget_missing
 from gradcheck_tool.interp.models import ObjectModel, models
 from gradcheck_tool.interp.places import receiver_text
 from gradcheck_tool.library.effects import CERTAIN, HARMLESS, SAFE, SAFE_METHODS, TENSOR_ONLY, is_inert
@@ -108,7 +109,12 @@ class SymbolModel(DtypeModel):
     def set_attribute(
         self, m: Interpreter, s: State, obj: Symbol, name: str, value: Value, site: Any, augmented: bool
     ) -> list[State] | None:
-        """What has its `requires_grad` set to True is a leaf: PyTorch refuses it for others."""
+        """What has its `requires_grad` set to True is a leaf: PyTorch refuses it for others.
+
+        What has its gradient cleared may be any parameter.
+        """
+        if name in ("grad", "_grad") and value == NONE:
+            forget_cleared(s, "zero_grad")
         if name != "requires_grad" or known(s, value) is not True:
             return None
         ref = adopt(m, s, obj, site)
@@ -202,6 +208,8 @@ def _call_method(
         forget_groups(s)
         forget_missing(s)
     elif _is_tensors(s, obj, receiver, name, call):
+        if name == "zero_" and _is_gradient(receiver):
+            forget_cleared(s, "zero_grad")
         tensor = adopt(m, s, receiver, call.site)
         return m.call(s, Method(tensor, name), call.args, call.kwargs, call.site, call.text, call.unsure)
     part = _part_of(s, receiver, name, call) if obj.kind == GRAPH else None
@@ -276,6 +284,14 @@ def _part_of(s: State, result: Symbol, name: str, call: Call) -> Value | None:
 
 def _is_tensor_method(name: str) -> bool:
     return name not in _OF_OTHERS and optable.find(f"torch.Tensor.{name}") is not None
+
+
+def _is_gradient(value: Value) -> bool:
+    """Is it the `.grad` of something unknown, or its data?"""
+    key = value.key if isinstance(value, Symbol) else None
+    if not isinstance(key, tuple) or key[0] != "attr":
+        return False
+    return key[2] in ("grad", "_grad") or (key[2] == "data" and _is_gradient(key[1]))
 
 
 def _writes_in_place(name: str) -> bool:

@@ -123,6 +123,14 @@ def whole_groups(s: State) -> set[int]:
     }
 
 
+def doubt_unlisted(s: State) -> None:
+    """Gradients of a module are cleared: what an optimizer got from something unknown may be of it."""
+    whole = whole_groups(s)
+    for ref, tensor in s.records(Tensor):
+        if tensor.is_summary and tensor.is_param and ref.id not in whole and tensor.grad_state != "none":
+            s.edit(ref).grad_state = "unknown"
+
+
 def _is_unfilled(s: State, record: Instance) -> bool:
     """Does its `forward` read an attribute that it does not have? Then others set it, or are to write it."""
     forward = s.get(attributes.in_class(s, record.cls, "forward"), Func)

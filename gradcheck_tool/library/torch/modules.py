@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.interp.api import Call, Interpreter
 from gradcheck_tool.library.torch.module_tree import (
     children,
+    doubt_unlisted,
     modules,
     name_value,
     named_parameters,
@@ -222,16 +223,8 @@ def zero_grad(m: Interpreter, s: State, call: Call) -> Result:
     to_zero = write_zeros(m, s, params, call)
     name = receiver_text(call.site, str(s[call.self].name))
     clear(m, s, params, is_open, call.site, name, to_zero)
-    _clear_unlisted(s)
+    doubt_unlisted(s)
     return NONE
-
-
-def _clear_unlisted(s: State) -> None:
-    """A module clears its gradients: what an optimizer got from something unknown may be of the module."""
-    whole = whole_groups(s)
-    for ref, tensor in s.records(Tensor):
-        if tensor.is_summary and tensor.is_param and ref.id not in whole and tensor.grad_state != "none":
-            s.edit(ref).grad_state = "unknown"
 
 
 @method(

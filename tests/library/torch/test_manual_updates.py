@@ -87,3 +87,33 @@ def train(loader):
 @pytest.mark.parametrize(("clear", "codes"), [("pass", ["GL401"]), ("optimizer.zero_grad()", [])])
 def test_what_gradients_are_gathered_in_applies_them(clear: str, codes: list[str]) -> None:
     assert [finding.code for finding in told(MOMENTUM.format(clear=clear))] == codes
+
+
+LAYERS = (
+    HEAD
+    + """
+net = nn.Sequential(*[nn.Linear(3, 3) for _ in range(6)])
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.randn(3, 2, 3):
+    for p in {which}:
+        {clear}
+    net(x).mean().backward()
+    optimizer.step()
+"""
+)
+CLEARED = [
+    ("net.parameters()", "p.grad = None"),
+    ("net.parameters()", "if p.grad is not None:\n            p.grad.zero_()"),
+    ("elsewhere.trained(net)", "p.grad = None"),
+    ("elsewhere.trained(net)", "p.grad.zero_()"),
+]
+
+
+@pytest.mark.parametrize(("which", "clear"), CLEARED)
+def test_a_loop_that_clears_the_parameters_it_knows_may_clear_the_others_of_its_optimizer(
+    which: str, clear: str
+) -> None:
+    start = "import elsewhere\n"
+    assert told(start + LAYERS.format(which=which, clear=clear)) == []
+    kept = told(start + LAYERS.format(which=which, clear="pass"))
+    assert [finding.code for finding in kept] == ["GL401"]
