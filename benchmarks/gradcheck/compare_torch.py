@@ -120,29 +120,50 @@ def cheapest(call: Callable[[], object], times: int = 3) -> float:
     return 1e3 * min(spent)
 
 
+COLUMNS = ("slow mode", "fast mode", "first derivative", "all checks")
+
+
+def costs(func: Any, args: Callable[[], Any]) -> list[float]:
+    """Milliseconds of CPU that PyTorch's two modes and the checks of this engine take for one Function."""
+    call = func.apply if isinstance(func, type) else func
+    check_function(func, args())  # what is done once in a process is done now
+    count = sum(x.numel() for x in args() if isinstance(x, torch.Tensor) and x.requires_grad)
+    return [
+        math.nan if count**2 > MOST else cheapest(lambda: gradcheck(call, args())),
+        cheapest(lambda: gradcheck(call, args(), fast_mode=True)),
+        cheapest(lambda: check_function(func, args(), **FIRST)),
+        cheapest(lambda: check_function(func, args())),
+    ]
+
+
+def headline() -> None:
+    """Print what the columns of a table of costs are."""
+    print(f"{'milliseconds of CPU':28}" + "".join(f"{name:>18}" for name in COLUMNS))
+
+
+def line(name: str, row: list[float]) -> None:
+    """Print one row of a table of costs."""
+    print(f"{name:28.28}" + "".join(f"{x:18.1f}" for x in row), flush=True)
+
+
+def total(name: str, rows: list[list[float]]) -> None:
+    """Print the sums of several rows, and how many times PyTorch's fast mode they are."""
+    sums = [sum(column) for column in zip(*rows, strict=True)] or [math.nan] * len(COLUMNS)
+    line(name, sums)
+    print(f"{'  times fast mode':28}" + "".join(f"{x / (sums[1] or math.nan):18.2f}" for x in sums))
+
+
 def cost(entries: list[tuple[Any, Any, bool]]) -> None:
-    """Print what PyTorch's two modes and the checks of this engine cost, Function by Function and in all."""
+    """Print the costs Function by Function and in all."""
     torch.set_num_threads(1)
-    columns = ("slow mode", "fast mode", "first derivative", "all checks")
-    print(f"{'milliseconds of CPU':28}" + "".join(f"{name:>18}" for name in columns))
-    sums = {True: [0.0] * 4, False: [0.0] * 4}
+    headline()
+    rows: dict[bool, list[list[float]]] = {True: [], False: []}
     for func, args, right in entries:
-        call = func.apply if isinstance(func, type) else func
-        check_function(func, args())  # what is done once in a process is done now
-        entries_in = sum(x.numel() for x in args() if isinstance(x, torch.Tensor) and x.requires_grad)
-        row = [
-            math.nan if entries_in**2 > MOST else cheapest(lambda c=call, a=args: gradcheck(c, a())),  # type: ignore[misc]
-            cheapest(lambda c=call, a=args: gradcheck(c, a(), fast_mode=True)),  # type: ignore[misc]
-            cheapest(lambda f=func, a=args: check_function(f, a(), **FIRST)),  # type: ignore[misc]
-            cheapest(lambda f=func, a=args: check_function(f, a())),  # type: ignore[misc]
-        ]
-        sums[right] = [a + b for a, b in zip(sums[right], row, strict=True)]
-        name = f"{'right' if right else 'wrong'} {func.__name__}"
-        print(f"{name:28.28}" + "".join(f"{x:18.1f}" for x in row), flush=True)
-    both = [a + b for a, b in zip(*sums.values(), strict=True)]
-    for name, total in (("right ones", sums[True]), ("wrong ones", sums[False]), ("all", both)):
-        print(f"{name:28}" + "".join(f"{x:18.1f}" for x in total))
-        print(f"{'  times fast mode':28}" + "".join(f"{x / (total[1] or math.nan):18.2f}" for x in total))
+        rows[right].append(costs(func, args))
+        line(f"{'right' if right else 'wrong'} {func.__name__}", rows[right][-1])
+    total("right ones", rows[True])
+    total("wrong ones", rows[False])
+    total("all", rows[True] + rows[False])
 
 
 class PlantedProduct(Function):
