@@ -101,12 +101,13 @@ _LOOKS: dict[str, Callable[[Sequence[Evidence]], bool]] = {
     "scaled": _is_scaled,
     "clipped": _is_clipped,
     "gated": _is_gated,
+    "handed on": lambda evidence: all(map(_is_handed_on, evidence)),
     "alike": _is_alike,
     "written": lambda evidence: all(map(_without_influence, evidence)),
     "near": lambda evidence: all(_ALIKE <= _cosine(e) < 1 - 1e-6 for e in evidence),
 }
 
-_EXACT = ("gated",)
+_EXACT = ("gated", "handed on")
 """Kinds whose looks no other mistake has."""
 
 _GRADIENT = r"(?:gradients?|grads?|derivatives?)"
@@ -133,7 +134,6 @@ _WORDS = (
             r"(?:\w+ ){0,2}(?:unchanged|through|on)"
             rf"|pass(?:es|ed|ing)? (?:the |on )?(?:\w+ )?{_GRADIENT} (?:\w+ )?(?:unchanged|through|on)"
             r"|(?:round|quanti[sz]|threshold|binari[sz])\w* (?:is|are) ignored"
-            r"|(?:round|quanti[sz]|binari[sz])\w* [^.;]{0,40}\bforward(?: pass)? only"
         ),
     ),
     (
@@ -152,6 +152,7 @@ _WORDS = (
             rf"|(?:clip|clamp|cap|limit|bound)(?:s|ped|ping|ing|ed)? (?:of )?(?:the )?{_GRADIENT}"
         ),
     ),
+    ("handed on", r"(?:round|quanti[sz]|binari[sz])\w* [^.;]{0,40}\bforward(?: pass)? only"),
     ("gated", rf"guided back-?\s?prop\w*|\bdeconv\w*net\b|rectif\w+ (?:the )?{_GRADIENT}"),
     (
         "alike",

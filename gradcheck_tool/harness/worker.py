@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 # The part of the time limit after which the stack is written down, and after which no case is begun.
 _LATE, _ENOUGH = 0.95, 0.5
+_LONG_S = 60.0
+"""Seconds after which a report says what took so long."""
 
 
 def main() -> None:
@@ -92,6 +94,7 @@ def _check(channel: Channel, unit: Unit, settings: dict[str, Any]) -> dict[str, 
         was_stopped,
     )
 
+    stages = _Stages()
     channel.tell("stage", stage="import")
     absent = _absent_device(unit.device)
     if absent:
@@ -105,6 +108,7 @@ def _check(channel: Channel, unit: Unit, settings: dict[str, Any]) -> dict[str, 
     if gap:
         return {"cause": gap, "lasting": True}
     channel.tell("stage", stage="inputs", stub=_bare_stub(function, unit))
+    stages.begin("arguments")
     try:
         with _beating(function, channel):
             found = _inputs(function, unit, settings)
@@ -120,14 +124,33 @@ def _check(channel: Channel, unit: Unit, settings: dict[str, Any]) -> dict[str, 
         }
     if not found.cases:
         return {
-            "notes": notes,
+            "notes": [*notes, *stages.remarks()],
             "cause": f"no inputs declared, recorded or found by trying: {_last(found.tried)}",
             "tried": found.tried,
             "stub": found.stub,
             "lasting": True,
         }
+    stages.begin("checking")
     facts = _check_cases(channel, function, unit, found, settings)
-    return {**facts, "notes": [*notes, *facts.get("notes", ())]}
+    return {**facts, "notes": [*notes, *stages.remarks(), *facts.get("notes", ())]}
+
+
+class _Stages:
+    """Seconds by the clock that each stage of a check takes."""
+
+    def __init__(self) -> None:
+        self._began = [("importing", time.monotonic())]
+
+    def begin(self, name: str) -> None:
+        """The stage before has ended."""
+        self._began.append((name, time.monotonic()))
+
+    def remarks(self) -> list[str]:
+        """A line where all of it has taken long, with what took the time."""
+        ends = [*(start for _, start in self._began[1:]), time.monotonic()]
+        took = [f"{name} {end - start:.0f} s" for (name, start), end in zip(self._began, ends, strict=True)]
+        whole = ends[-1] - self._began[0][1]
+        return [f"took {whole:.0f} s: {', '.join(took)}"] if whole > _LONG_S else []
 
 
 def _check_cases(

@@ -9,8 +9,18 @@ import pytest
 import torch
 
 import gradcheck_tool
+from gradcheck_tool.harness import worker
 from gradcheck_tool.harness.heat import LARGEST, small_heat
 from gradcheck_tool.harness.process import _compiles, _ending, _stack
+
+
+def test_what_took_long_is_said(monkeypatch):
+    stages = worker._Stages()
+    assert stages.remarks() == []
+    stages.begin("arguments")
+    monkeypatch.setattr(worker, "_LONG_S", -1.0)
+    assert stages.remarks() == ["took 0 s: importing 0 s, arguments 0 s"]
+
 
 HOME = str(Path(gradcheck_tool.__file__).parents[1])
 

@@ -77,6 +77,20 @@ def test_an_object_of_a_class_below_the_one_that_is_named(found):
     assert type(inputs.cases[0].args[1]).__name__ == "How"
 
 
+def test_a_class_that_leaves_its_methods_to_those_below_is_not_made(found):
+    below = """
+    class Some:
+        def kind(self):
+            raise NotImplementedError
+
+    class How(Some):
+        factor = 3.0
+        kind = "exactly this"
+    """
+    _, inputs = found(below + SCALE.format(annotation=": Some"))
+    assert type(inputs.cases[0].args[1]).__name__ == "How"
+
+
 def test_an_object_that_has_the_attributes_that_are_read(found):
     _, inputs = found(CLASS + SCALE.format(annotation=""))
     assert type(inputs.cases[0].args[1]).__name__ == "How"

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from gradcheck_tool.harness.inputs.synthesised.search import State
 
 _TRIES, _SECONDS = 60, 1.0
+_SHORT = 64
+"""Bytes of a method that does nothing but raise."""
 _OF_OTHERS = {*sys.stdlib_module_names, "torch", "numpy"}
 _MOST = 3
 _open: set[type] = set()
@@ -68,8 +70,18 @@ def _is_own(cls: type) -> bool:
 def _of_class(owner: type) -> list[Made]:
     """Objects of a class, or of those that stand below an abstract one; empty where none could be made."""
     classes = [owner, *_below(owner)][: 2 * _MOST]
-    found = (_made(cls) for cls in classes if not inspect.isabstract(cls))
+    found = (_made(cls) for cls in classes if not _is_abstract(cls))
     return [spec for spec in found if spec is not None][:_MOST]
+
+
+def _is_abstract(cls: type) -> bool:
+    """Whether a class leaves methods to those below it, be it by saying so or by raising."""
+    codes = (
+        getattr(value, "__code__", None) for name in dir(cls) if (value := inspect.getattr_static(cls, name))
+    )
+    return inspect.isabstract(cls) or any(
+        "NotImplementedError" in code.co_names and len(code.co_code) <= _SHORT for code in codes if code
+    )
 
 
 def _with_attributes(names: frozenset[str], module: str) -> list[Made]:
