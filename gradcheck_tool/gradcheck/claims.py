@@ -134,6 +134,7 @@ _WORDS = (
             r"(?:\w+ ){0,2}(?:unchanged|through|on)"
             rf"|pass(?:es|ed|ing)? (?:the |on )?(?:\w+ )?{_GRADIENT} (?:\w+ )?(?:unchanged|through|on)"
             r"|(?:round|quanti[sz]|threshold|binari[sz])\w* (?:is|are) ignored"
+            r"|(?:bogus|dummy|fake) (?:values?|outputs?|forward)"
         ),
     ),
     (
@@ -158,7 +159,7 @@ _WORDS = (
         "alike",
         (
             rf"\binexact|{_GRADIENT} (?:is|are) (?:only )?(?:an? )?approxim"
-            rf"|approx(?:imat\w*|\.)? (?:the )?{_GRADIENT}"
+            rf"|approx(?:imat\w*|\.)? (?:the )?{_GRADIENT}|{_GRADIENT} based on (?:the |an? )?approximation"
             rf"|(?:synthetic|natural|preconditioned|damped|phantom) {_GRADIENT}|jacobian[- ]free"
         ),
     ),

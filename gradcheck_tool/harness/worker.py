@@ -271,7 +271,22 @@ def _gap(function: type) -> str | None:
         return "defines no forward: a base class of others"
     if not (own("backward") or own("vjp") or own("jvp")):
         return "defines no backward: a base class of others, or not differentiable"
-    return None
+    return (
+        "its backward returns None for every argument: there is no gradient to check"
+        if _blind(function)
+        else None
+    )
+
+
+def _blind(function: type) -> bool:
+    """Whether backward is seen to return a gradient for no argument."""
+    from gradcheck_tool.harness.inputs.synthesised.parameters import parameters_of_function
+
+    try:
+        parameters = parameters_of_function(function)
+    except (ValueError, TypeError):
+        return False
+    return bool(parameters) and all(parameter.gradient is False for parameter in parameters)
 
 
 def _heirs(function: type) -> list[str]:

@@ -14,6 +14,27 @@ from gradcheck_tool.harness.heat import LARGEST, small_heat
 from gradcheck_tool.harness.process import _compiles, _ending, _stack
 
 
+class Blind(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        return x * y
+
+    @staticmethod
+    def backward(ctx, g):
+        return None, None
+
+
+class OneEyed(Blind):
+    @staticmethod
+    def backward(ctx, g):
+        return None, (g if g.any() else None)
+
+
+def test_a_backward_without_any_gradient_is_not_searched_for():
+    assert "there is no gradient to check" in worker._gap(Blind)
+    assert worker._gap(OneEyed) is None
+
+
 def test_what_took_long_is_said(monkeypatch):
     stages = worker._Stages()
     assert stages.remarks() == []

@@ -10,6 +10,8 @@ from gradcheck_tool.harness.discovery import Discovery
 from gradcheck_tool.harness.inputs.case import InputSettings
 from gradcheck_tool.harness.inputs.finding import cases
 from gradcheck_tool.harness.inputs.synthesised import budget
+from gradcheck_tool.harness.inputs.synthesised.direct import Maker
+from gradcheck_tool.harness.inputs.synthesised.specs import TensorSpec, plain
 from gradcheck_tool.harness.loading import LoadError, load_function
 
 HEAD = "from __future__ import annotations\nimport dataclasses, torch\nfrom torch.autograd import Function\n"
@@ -119,6 +121,72 @@ def test_objects_that_need_each_other_end_the_search(found):
     """
     _, inputs = found(circle + SCALE.format(annotation=": How"))
     assert inputs.cases == ()
+
+
+def test_bounds_that_cut_everything_off_are_nobodys_arguments(found):
+    bounded = """
+    class Bounded(Function):
+        @staticmethod
+        def forward(ctx, x, low, high):
+            if low >= 0 and high > low:
+                raise ValueError("not so")
+            return (x * 8).round().clamp(low, high) + torch.zeros(3, *x.shape)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g, None, None
+    """
+    _, inputs = found(bounded)
+    low, high = inputs.cases[0].args[1:] if inputs.cases else (-1, 1)
+    assert low < high
+
+
+THROUGH = """
+    def doubled(values, {names}):
+        values = values.double()
+        return values.float() * other(values, {names})
+
+    def other(values, {names}):
+        if len({first}.clone().shape) != 1 or len({second}.view(-1)) != values.shape[-1]:
+            raise ValueError("no match")
+        return {first} + {second}
+
+    class Through(Function):
+        @staticmethod
+        def forward(ctx, x, p, q):
+            ctx.x = x
+            return doubled(x, p, q)
+
+        @staticmethod
+        def backward(ctx, g):
+            return None, (g * ctx.x).sum(0), (g * ctx.x).sum(0)
+"""
+
+
+def test_what_a_helper_does_with_an_argument_tells_what_it_is(found):
+    _, inputs = found(THROUGH.format(names="a, b", first="a", second="b"))
+    assert [x.dim() for x in inputs.cases[0].args][1:] == [1, 1]
+
+
+def test_of_the_arguments_of_a_helper_the_one_at_fault_is_suspected(found):
+    program = """
+    def only(a, b, c):
+        assert b == "x" + "y"
+        return a
+
+    class Fussy(Function):
+        @staticmethod
+        def forward(ctx, one, two, three):
+            return only(one, two, three)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g, None, None
+    """
+    function, _ = found(program)
+    maker = Maker(function, torch.float32, "cpu", 0)
+    outcome = maker.attempt((TensorSpec((2,)), plain("word"), plain(7)))
+    assert outcome.suspects == {"two"}
 
 
 SECRET = """

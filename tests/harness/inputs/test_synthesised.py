@@ -227,7 +227,7 @@ def test_constants_before_what_gets_a_gradient(synthesise):
     assert second.requires_grad
 
 
-@pytest.mark.parametrize("kind", [*FLOATING, *SPECIAL, "complex", "index", "mask"])
+@pytest.mark.parametrize("kind", [*FLOATING, *SPECIAL, "complex", "index", "index32", "mask"])
 @pytest.mark.parametrize("shape", [(3, 4, 4), (2, 7), (2, 3), (8,), (3,), ()])
 @pytest.mark.parametrize("grad", [True, False])
 def test_descriptions_are_programs(kind, shape, grad):

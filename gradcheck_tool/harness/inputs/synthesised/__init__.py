@@ -19,7 +19,7 @@ from gradcheck_tool.harness.inputs.synthesised.domains import (
 )
 from gradcheck_tool.harness.inputs.synthesised.objects import with_objects
 from gradcheck_tool.harness.inputs.synthesised.parameters import parameters_of_function
-from gradcheck_tool.harness.inputs.synthesised.specs import Made, describe
+from gradcheck_tool.harness.inputs.synthesised.specs import Made, Plain, describe
 from gradcheck_tool.harness.inputs.synthesised.wrappers import captured_calls
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.harness.inputs.synthesised.search import Found, State
 
 _DRAWS = 2
+_CONSTANT = "its outputs are the same whatever the tensors are"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +104,8 @@ def _drawn(maker: Maker, found: Found, state: State, budget: Budget) -> tuple[Ca
     drawn = [maker.arguments(state, salt) for salt in range(_DRAWS)]
     accepted = [args for args in drawn if not maker.attempt_with(args).problem] or drawn[:1]
     words = [judged(maker.function, args) for args in accepted]
+    if words[0] == "wrong" and any(isinstance(spec, Plain) for spec in state) and maker.constant(state):
+        return ()
     if words[0] == "wrong" and "surrogate" not in words:
         domain = right_domain(maker, state, budget)
         if domain is not None:
@@ -124,7 +127,7 @@ def _call(state: State) -> str:
 def _problem(found: Found, budget: Budget) -> str:
     if found.outcome is None and not budget.over:
         return "no parameter is known"
-    problem = found.outcome.problem if found.outcome is not None else "none"
+    problem = found.outcome.problem or _CONSTANT if found.outcome is not None else "none"
     if found.outcome is not None and found.outcome.missing:
         return f"needs what is not installed: {problem}"
     if budget.over:

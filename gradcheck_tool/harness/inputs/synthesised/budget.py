@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-WORK_S, WALL_S = 12.0, 25.0
+WORK_S, WALL_S = 12.0, 40.0
 """Seconds of work, and of waiting and work together, for one Function."""
 
 

@@ -81,6 +81,11 @@ class Maker:
         outputs = [self._outputs(arguments) for arguments in (before, after)]
         return all(outputs) and len(outputs[0]) == len(outputs[1]) and all(map(identical, *outputs))
 
+    def constant(self, state: State) -> bool:
+        """Whether the outputs are the same for other tensors: a guessed bound may cut all of them off."""
+        first, second = (self._outputs(self.arguments(state, salt)) for salt in (0, 1))
+        return bool(first) and len(first) == len(second) and all(map(identical, first, second))
+
     def _outputs(self, arguments: Sequence[Any]) -> list[torch.Tensor]:
         """The outputs as detached tensors; none where the Function refuses."""
         with preserved(), torch.no_grad():

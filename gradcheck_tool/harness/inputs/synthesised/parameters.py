@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.gradcheck.target import backward_of, overrides
-from gradcheck_tool.harness.inputs.synthesised.usage import Body, Usage
+from gradcheck_tool.harness.inputs.synthesised.usage import Body, Usage, usages_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,7 +90,7 @@ def parameters_of(function: Any, skip: int = 0) -> list[Parameter]:
             annotation = annotations.get(item.name, item.annotation)
             found.append(Parameter(item.name, item.default, annotation, keyword=keyword))
     found = found[skip:]
-    usages = Body(function).usages([item.name for item in found])
+    usages = usages_of(function, [item.name for item in found])
     for parameter in found:
         parameter.usage = usages[parameter.name]
         parameter.module = getattr(function, "__module__", None) or ""

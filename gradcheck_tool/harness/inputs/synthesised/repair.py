@@ -46,6 +46,12 @@ def _whole(spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
         yield replace(spec, kind="mask")
 
 
+def _whole32(spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
+    if isinstance(spec, TensorSpec):
+        yield replace(spec, kind="index32")
+        yield replace(spec, kind="index32", shape=spec.shape[:1])
+
+
 def _floating(spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
     if isinstance(spec, TensorSpec) and not spec.differentiable:
         yield replace(spec, kind="one-zero", grad=False)
@@ -166,6 +172,7 @@ _SOURCES: tuple[tuple[str, _Repair], ...] = (
     ),
     (r"(\d)-dimensional|(\d) dimensions?|(?:dim|ndim)(?:\(\))? == (\d)", _rank),
     (r"indices|scalar type (?:Long|Int)|Long.*Int|(?:int64|torch\.long|integer) .*(?:tensor|dtype)", _whole),
+    (r"int32|IntTensor|scalar type Int\b", _whole32),
     (r"index_?(?:select|add)|valid indices", _whole),
     (r"(?:Float|Double|floating|Long|Bool)\b.*(?:not implemented|but|expected|same dtype)", _floating),
     (r"not implemented for '(?:Long|Bool)'", _floating),

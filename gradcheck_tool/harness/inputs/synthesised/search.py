@@ -163,9 +163,19 @@ def _together(state: State, problem: str) -> Iterator[tuple[float, State]]:
         return
     for rank, length in enumerate(_LENGTHS):
         yield 1.0 + 0.1 * rank, _ending_in(state, dict.fromkeys(places, length))
+    for rank in (1, 0):
+        # The state of a recurrence and the weights of a layer have fewer axes than what goes in.
+        yield 1.2 + 0.3 * (rank == 0), _of_ranks(state, dict.fromkeys(places[1:], rank))
     if len(places) == 2:
         for rank, pair in enumerate(product((*_LENGTHS, SIDE), repeat=2)):
             yield 1.5 + 0.02 * rank, _ending_in(state, dict(zip(places, pair, strict=True)))
+
+
+def _of_ranks(state: State, ranks: Mapping[int, int]) -> State:
+    return tuple(
+        spec.of_rank(ranks[i]) if isinstance(spec, TensorSpec) and i in ranks else spec
+        for i, spec in enumerate(state)
+    )
 
 
 def _ending_in(state: State, lengths: Mapping[int, int]) -> State:

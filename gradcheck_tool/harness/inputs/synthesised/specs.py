@@ -30,7 +30,7 @@ class TensorSpec:
     Attributes:
         shape: lengths of its axes.
         kind: one of `FLOATING` or `SPECIAL`, or `complex`, `mask` (booleans), `index` (whole numbers below
-            the shortest length).
+            the shortest length), `index32` (the same, of 32 bits).
         grad: whether it is to require grad, where its kind can.
         center: all values lie close to this one; None for values of any size.
     """
@@ -166,20 +166,26 @@ _TEXTS = {
     "unit-norm": f"torch.nn.functional.normalize({_NORMAL}, dim=-1).requires_grad_()",
     "simplex": f"{_NORMAL}.softmax(-1).requires_grad_()",
     "ascending": f"torch.rand({{shape}}, {_OPTIONS}).add(0.2).cumsum(-1).requires_grad_()",
-    "orthogonal": f"torch.linalg.qr({_NORMAL})[0].requires_grad_()",
+    # A rotation: of an orthogonal matrix that mirrors, the last column is turned round.
+    "orthogonal": (
+        f"(lambda q: torch.cat([q[..., :-1], q[..., -1:] * q.det()[..., None, None]], -1))"
+        f"(torch.linalg.qr({_NORMAL})[0]).requires_grad_()"
+    ),
     "symmetric": f"(lambda a: a + a.mT)({_NORMAL}).requires_grad_()",
     "positive-definite": f"(lambda a: a @ a.mT + {_EYE})({_NORMAL}).requires_grad_()",
     "lower-triangular": f"{_NORMAL}.tril(-1).add({_EYE}).requires_grad_()",
     "complex": "torch.randn({shape}, device=device, dtype=dtype.to_complex(){grad})",
     "index": f"torch.randint({SIDE - 1}, {{sizes}}, device=device)",
+    "index32": f"torch.randint({SIDE - 1}, {{sizes}}, device=device, dtype=torch.int32)",
     "mask": "torch.rand({shape}, device=device) < 0.5",
 }
 
 
 def _drawn(spec: TensorSpec, generator: torch.Generator, dtype: torch.dtype) -> Tensor:
-    if spec.kind == "index":
+    if spec.kind in ("index", "index32"):
         below = max(1, min((n for n in spec.shape if n), default=SIDE) - 1)
-        return torch.randint(below, spec.shape, generator=generator)
+        kind = torch.int32 if spec.kind == "index32" else torch.int64
+        return torch.randint(below, spec.shape, generator=generator, dtype=kind)
     if spec.kind == "mask":
         return torch.rand(spec.shape, generator=generator) < 0.5
     normal = torch.randn(spec.shape, generator=generator, dtype=torch.float64)
@@ -226,8 +232,8 @@ def _special(kind: str, normal: Tensor, uniform: Tensor) -> Tensor:
     if kind == "symmetric":
         return normal + normal.mT
     if kind == "orthogonal":
-        orthogonal: Tensor = torch.linalg.qr(normal)[0]
-        return orthogonal
+        q: Tensor = torch.linalg.qr(normal)[0]
+        return torch.cat([q[..., :-1], q[..., -1:] * q.det()[..., None, None]], -1)
     if kind == "lower-triangular":
         return 0.5 * normal.tril(-1) + torch.diag_embed(0.5 + uniform.diagonal(dim1=-2, dim2=-1))
     return normal @ normal.mT / normal.shape[-1] + torch.eye(normal.shape[-1], dtype=normal.dtype)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import linecache
 import signal
 import threading
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -17,7 +20,7 @@ from gradcheck_tool.gradcheck.tree import flatten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from types import FrameType
+    from types import FrameType, TracebackType
 
     from gradcheck_tool.harness.inputs.synthesised.usage import Body
 
@@ -137,15 +140,53 @@ def _failed(error: BaseException, stage: int, bodies: Sequence[tuple[int, Body]]
     missing = isinstance(error, ImportError) or "'_OpNamespace'" in problem
     by_code = {id(body.code): (at, body) for at, body in bodies}
     trace, place = error.__traceback__, None
+    deeper: list[TracebackType] = []
     while trace is not None:
         known = by_code.get(id(trace.tb_frame.f_code))
-        place = (*known, trace.tb_lineno) if known else place
+        place, deeper = ((*known, trace), []) if known else (place, [*deeper, trace])
         trace = trace.tb_next
     if place is None:
         miscounted = "incorrect number of gradients" in problem
         return Outcome(problem, stage if stage > 1 else 0, miscounted=miscounted, missing=missing)
-    at, body, row = place
-    return Outcome(problem, at, row, body.suspects(row), missing=missing)
+    at, body, here = place
+    suspects = _passed_on(here, deeper) or body.suspects(here.tb_lineno)
+    return Outcome(problem, at, here.tb_lineno, suspects, missing=missing)
+
+
+def _passed_on(here: TracebackType, deeper: Sequence[TracebackType]) -> frozenset[str]:
+    """Of the names in a frame, those whose values the row works on at which a function called there failed.
+
+    The innermost function that was handed any of them counts; where one value has several names, the one that
+    goes by the same name in both.
+    """
+    mine = {name: value for name, value in here.tb_frame.f_locals.items() if name not in ("ctx", "self")}
+    for trace in reversed(deeper):
+        used = {name: trace.tb_frame.f_locals.get(name, here) for name in _names_at(trace)}
+        found = {name for name, value in mine.items() if any(value is other for other in used.values())}
+        if found:
+            return frozenset(found & set(used) or found)
+    return frozenset()
+
+
+@lru_cache(maxsize=32)
+def _statements(filename: str) -> tuple[ast.stmt, ...]:
+    """The statements of a file, those inside others after them."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(filename)))
+    except (SyntaxError, ValueError, RecursionError):
+        return ()
+    return tuple(node for node in ast.walk(tree) if isinstance(node, ast.stmt))
+
+
+def _names_at(trace: TracebackType) -> set[str]:
+    """The names in the statement at which a frame failed."""
+    row = trace.tb_lineno
+    around = [
+        node
+        for node in _statements(trace.tb_frame.f_code.co_filename)
+        if node.lineno <= row <= (node.end_lineno or node.lineno)
+    ]
+    return {node.id for node in ast.walk(around[-1]) if isinstance(node, ast.Name)} if around else set()
 
 
 def _shortened(text: str) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -14,6 +16,8 @@ from gradcheck_tool.gradcheck.parsed import parsed
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+_DEPTH = 2
+"""Functions that call functions that call functions."""
 _SHAPES = ("shape", "size")
 _TENSOR_METHODS = frozenset(
     name
@@ -113,6 +117,52 @@ class Body:
     def _from(node: ast.AST, known: Mapping[str, frozenset[str]]) -> frozenset[str]:
         parts = (known.get(name.id, frozenset()) for name in ast.walk(node) if isinstance(name, ast.Name))
         return frozenset().union(*parts)
+
+
+def usages_of(function: Any, names: Sequence[str], depth: int = _DEPTH) -> dict[str, Usage]:
+    """How a function uses its parameters, itself and in the functions of Python that it hands them to."""
+    body = Body(function)
+    found = body.usages(names)
+    for call in ast.walk(body.tree) if body.tree is not None and depth else ():
+        callee = _callee(call.func, function) if isinstance(call, ast.Call) else None
+        if callee is None or not isinstance(call, ast.Call):
+            continue
+        handed = {inner: outer for inner, outer in _handed(call, callee) if outer in found}
+        for inner, usage in usages_of(callee, list(handed), depth - 1).items():
+            _merge(found[handed[inner]], usage)
+    return found
+
+
+def _callee(called: ast.expr, function: Any) -> FunctionType | None:
+    """The function that a name, or an attribute of a module, stands for where a function is defined."""
+    known = getattr(inspect.unwrap(function), "__globals__", {})
+    if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name):
+        owner = known.get(called.value.id)
+        found = vars(owner).get(called.attr) if isinstance(owner, ModuleType) else None
+    else:
+        found = known.get(called.id) if isinstance(called, ast.Name) else None
+    return found if isinstance(found, FunctionType) and not found.__module__.startswith("torch.") else None
+
+
+def _handed(call: ast.Call, callee: FunctionType) -> Iterator[tuple[str, str]]:
+    """The parameters of a function that a call gives plain names, with these."""
+    code = callee.__code__
+    for inner, argument in zip(code.co_varnames[: code.co_argcount], call.args, strict=False):
+        if isinstance(argument, ast.Name):
+            yield inner, argument.id
+    for keyword in call.keywords:
+        if keyword.arg is not None and isinstance(keyword.value, ast.Name):
+            yield keyword.arg, keyword.value.id
+
+
+def _merge(usage: Usage, more: Usage) -> None:
+    """Add what is known from elsewhere; what is said at the first place counts."""
+    usage.rank = more.rank if usage.rank is None else usage.rank
+    usage.least = max(usage.least, more.least)
+    usage.words += [word for word in more.words if word not in usage.words]
+    usage.attributes |= more.attributes
+    for name in ("tensor", "called", "iterated", "number", "flag", "none"):
+        setattr(usage, name, getattr(usage, name) or getattr(more, name))
 
 
 def _note(usage: Usage, change: Mapping[str, Any]) -> None:
