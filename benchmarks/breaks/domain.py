@@ -26,8 +26,8 @@ BREAKS = [
     Break(
         "records that differ do not keep states apart",
         _JOIN,
-        "        if not naming.records(record, other):\n            return True\n    return False",
-        "        naming.records(record, other)\n    return False",
+        "        if not naming.records(record, other, (number, number)):\n            return True\n    return False",
+        "        naming.records(record, other, (number, number))\n    return False",
         ("tests/domain/test_join.py",),
     ),
     Break(

@@ -92,7 +92,7 @@ BREAKS = [
     Break(
         "a second derivative knows nothing of what was saved",
         _BACKWARD,
-        "history = [*incoming, *(slot.edge for slot in slots if slot.edge != NONE)]",
+        "history = [*incoming, *seen]",
         "history = [*incoming]",
         ("tests/engine/test_gradients.py", "tests/library/torch/test_autograd.py"),
     ),
