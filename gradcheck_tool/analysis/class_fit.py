@@ -164,6 +164,17 @@ def _assigned(method: ir.Function) -> set[str]:
     return found
 
 
+def made_of(s: State, part: Ref) -> set[Ref]:
+    """A class of modules, and those made of its objects: their methods name it, or another of them."""
+    found = {part}
+    while True:
+        names = {s[cls].name for cls in found}
+        more = {ref for ref, _ in module_classes(s) if ref not in found and names & named_in(s, ref)}
+        if not more:
+            return found
+        found |= more
+
+
 def named_in(s: State, cls: Ref) -> set[str]:
     """Names that the methods of a class load: parts that it is made of among them."""
     found: set[str] = set()

@@ -19,6 +19,7 @@ from gradcheck_tool.analysis.class_fit import (
     has_all,
     is_of,
     is_option,
+    made_of,
     module_classes,
     plain_classes,
 )
@@ -233,10 +234,14 @@ class Casting:
         return bool(usage.methods & MODULE) or is_usual or (is_named and self.trains)
 
     def _of_file(self, name: str, usage: Usage, node: Any) -> Value | None:
-        """An object of the one class of the file that has everything that is asked of the parameter."""
+        """An object of the one class of the file that has everything that is asked of the parameter.
+
+        What makes parts of the class whose constructor is called is not given to one of these parts.
+        """
         s = self._out.state
         own = self._place.cls if self._place.function.name == "__init__" else None
-        fitting = [ref for ref, _ in module_classes(s) if ref != own and fits(s, ref, usage, name)]
+        wholes = made_of(s, own) if own is not None else set()
+        fitting = [ref for ref, _ in module_classes(s) if ref not in wholes and fits(s, ref, usage, name)]
         if self._is_argument:
             fitting += [ref for ref, record in plain_classes(s) if is_of(s, ref, record, usage)]
         return self._object(fitting[0], name, node) if len(fitting) == 1 else None

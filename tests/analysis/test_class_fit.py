@@ -71,3 +71,45 @@ def build():
 def test_a_module_of_any_kind_that_the_file_makes_for_no_other_gets_data() -> None:
     assert [finding.code for finding in told(SUM)] == ["GL604"]
     assert told(SUM + MADE) == []
+
+
+REVERSIBLE = (
+    HEAD
+    + """
+class Repeated(nn.Module):
+    def __init__(self, net):
+        super().__init__()
+        self.net = net
+
+    def forward(self, *args):
+        return self.net(*args)
+
+class Block(nn.Module):
+    def __init__(self, f, g):
+        super().__init__()
+        self.f, self.g = Repeated(f), Repeated(g)
+
+    def forward(self, x):
+        y = x + self.f(x)
+        return y, x + self.g(y)
+
+    def differentiate(self, y, grad):
+        with torch.enable_grad():
+            torch.autograd.backward(self.g(y.requires_grad_()), grad)
+
+class Sequence(nn.Module):
+    def __init__(self, depth):
+        super().__init__()
+        self.blocks = nn.ModuleList([Block(nn.Linear(3, 3), nn.Linear(3, 3)) for _ in range(depth)])
+
+    def forward(self, x):
+        for block in self.blocks:
+            x, _ = block(x)
+        return x
+"""
+)
+
+
+def test_a_part_of_a_block_is_not_given_the_block() -> None:
+    """Its result would be a pair, and `backward` would get one gradient for two."""
+    assert told(REVERSIBLE) == []
