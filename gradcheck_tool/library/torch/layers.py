@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool import engine
 from gradcheck_tool.domain.graph import Tensor
-from gradcheck_tool.domain.records import Instance
+from gradcheck_tool.domain.records import Instance, List
 from gradcheck_tool.domain.values import (
     NONE,
     TRUE,
@@ -21,6 +21,7 @@ from gradcheck_tool.domain.values import (
     unknown,
 )
 from gradcheck_tool.engine import optable
+from gradcheck_tool.engine.errors import Raised
 from gradcheck_tool.library.torch import packed
 from gradcheck_tool.library.torch.functions import apply_profile, fact, tensor_arguments, unknown_result
 from gradcheck_tool.library.torch.layer_bases import base_spec
@@ -130,7 +131,11 @@ def _shape(layer: str, tensor: str, record: Instance) -> tuple[int | None, ...] 
 
 
 def run(m: Interpreter, s: State, ref: Ref, name: str, call: Call) -> Result:
-    """The call of a layer."""
+    """The call of a layer.
+
+    Raises:
+        Raised: for a list in the place of the tensor that every layer takes first.
+    """
     spec = _spec(name)
     assert spec is not None
     record: Instance = s[ref]
@@ -138,6 +143,8 @@ def run(m: Interpreter, s: State, ref: Ref, name: str, call: Call) -> Result:
     rows = packed.rows_of(s, call.get(0, "input") or NONE)
     for index, param in enumerate(spec.inputs):
         given = rows if rows is not None and index == 0 else call.get(index, param)
+        if index == 0 and s.get(given or NONE, List) is not None:
+            raise Raised(None, "TypeError")
         if given is not None:
             bound[param] = _as_input(m, s, given, call.site)
         elif param in spec.input_defaults:
