@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 _BRACKETS = 200
 # The weight of what no comma and no line end divides: of a thousand links of a chain, or so.
 _WEIGHT = 6_000
+# So many words and signs in a file stand inside of more than so many brackets: time and memory add up.
+_DEEP = 40
+_MOST_DEEP = 2_000
 # Brackets in a pattern.
 _PATTERN = 8
 # Each makes the statement before a part of the one after.
@@ -40,7 +43,7 @@ def is_too_deep(text: str) -> bool:
     """Whether brackets or operations are nested in each other more deeply than people write them."""
     if text.count("elif") > _ELSE_IFS:
         return True
-    weights, total = [0], 0
+    weights, total, deep = [0], 0, 0
     is_pattern = starts = True
     prefix = ""
     for match in _TOKEN.finditer(text):
@@ -66,7 +69,8 @@ def is_too_deep(text: str) -> bool:
             if kind == "open":
                 weights.append(0)
         depth = len(weights) - 1
-        if depth > _BRACKETS or total > _WEIGHT or (is_pattern and depth > _PATTERN):
+        deep += depth > _DEEP
+        if depth > _BRACKETS or total > _WEIGHT or deep > _MOST_DEEP or (is_pattern and depth > _PATTERN):
             return True
     return False
 

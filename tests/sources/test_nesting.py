@@ -9,6 +9,7 @@ from gradcheck_tool.sources.nesting import is_too_deep
 DEEP = {
     "parentheses": "x = " + "(" * 1300 + "1" + ")" * 1300,
     "brackets that are never closed": "[" * 1300,
+    "many deep expressions": ("x = " + "f(" * 60 + ")" * 60 + "\n") * 60,
     "calls": "x = " + "f(" * 300 + ")" * 300,
     "a chain of calls": "x = y" + ".f()" * 2000,
     "items of items": "x = y" + "[0]" * 2000,
@@ -23,6 +24,7 @@ DEEP = {
 }
 WIDE = {
     "a long list": "x = [" + "f(1) + 2, " * 5000 + "]",
+    "a few deep expressions": ("x = " + "f(" * 60 + ")" * 60 + "\n") * 5,
     "many statements": "x = f(1) + (2)\n" * 5000,
     "many statements in a line": "x = 1; " * 5000,
     "brackets in a text": "x = '" + "(" * 5000 + "'",
