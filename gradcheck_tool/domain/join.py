@@ -14,7 +14,7 @@ from gradcheck_tool.domain.graph import Node, Tensor
 from gradcheck_tool.domain.isomorphism import Isomorphism, WholeIsomorphism, is_number
 from gradcheck_tool.domain.records import Frame, Generator, Instance, Iter, is_of_module
 from gradcheck_tool.domain.values import NONE, Const, Ref, Symbol, Tup, Value
-from gradcheck_tool.domain.widening import Widening, is_tensor, is_vague
+from gradcheck_tool.domain.widening import Widening, is_vague
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +36,7 @@ def signature(state: State, live: frozenset[str | int] | None, *, widens: bool =
     parts: list[Any] = [state.grad, state.inference, len(state.doubts), len(state.frames)]
     for name in live if live is not None else ():
         value = frame.locals.get(name)
-        if widens and (is_vague(value) or is_tensor(state, value)):
+        if widens and is_vague(value):
             parts.append((name, 0))
         elif isinstance(value, Ref):
             parts.append((name, type(heap[value.id])))

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Dict, List
-from gradcheck_tool.domain.values import GRAPH, NONE, Const, Ref, Symbol, Tup, Value, unknown
+from gradcheck_tool.domain.values import NONE, Const, Ref, Symbol, Tup, Value, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -60,16 +59,6 @@ def is_vague(value: Value | None) -> bool:
     if type(value) is Const:
         return type(value.value) in (int, float, str)
     return type(value) is Symbol and value.kind in PLAIN_KINDS
-
-
-def is_tensor(s: State, value: Value | None) -> bool:
-    """Is it a tensor of which something is known?"""
-    return type(value) is Ref and type(dict.get(s.heap, value.id)) is Tensor
-
-
-def is_unknown(value: Value | None) -> bool:
-    """Is it something of which nothing is known: a tensor, perhaps?"""
-    return type(value) is Symbol and value.kind in (None, GRAPH)
 
 
 def is_opaque(s: State, values: Iterable[Value | None], depth: int = DEPTH) -> bool:

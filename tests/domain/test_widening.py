@@ -101,25 +101,6 @@ def test_what_may_decide_what_autograd_does_keeps_ways_apart(one: Value, other: 
     assert len(joined(one, other)) == 2
 
 
-def test_a_tensor_of_which_something_is_known_stands_for_what_is_unknown() -> None:
-    for tensor_first in (True, False):
-        a, b = parted()
-        known, vague = (a, b) if tensor_first else (b, a)
-        bind(known, tensor(known))
-        bind(vague, unknown())
-        (kept,) = join([a, b], None, 8, True)
-        assert kept is known
-
-
-def test_what_is_known_of_another_tensor_keeps_them_apart() -> None:
-    a, b = parted()
-    bind(a, tensor(a))
-    bind(b, unknown())
-    for s, grads in ((a, None), (b, True)):
-        s.edit(s.frames[-1]).locals["y"] = tensor(s, requires_grad=grads)
-    assert len(join([a, b], None, 8, True)) == 2
-
-
 def test_a_table_of_plain_data_may_have_other_entries() -> None:
     (kept,) = joined_records(
         lambda s: s.new(Dict({NAME: Const("a")})), lambda s: s.new(Dict({NAME: Const("a"), RATE: unknown()}))
