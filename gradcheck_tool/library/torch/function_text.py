@@ -150,7 +150,7 @@ class FunctionBody:
         """Calls of methods of this name."""
         for i in self.instrs:
             if isinstance(i, ir.Call):
-                func = self.made.get(i.func)
+                func = self.maker(i.func)
                 if isinstance(func, ir.GetAttr) and func.name == name:
                     yield i, func
 

@@ -158,7 +158,7 @@ AUTOMATIC = {
 @pytest.mark.parametrize("body", AUTOMATIC)
 def test_lightning_differentiates_what_training_step_returns(body):
     found = raised(LIGHTNING.format(automatic=True, body=body))
-    assert [kind for kind, _ in found] == AUTOMATIC[body]
+    assert [kind for kind, _ in dict.fromkeys(found)] == AUTOMATIC[body]
     assert all("return" in line for _, line in found)
 
 
