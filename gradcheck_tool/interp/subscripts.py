@@ -161,13 +161,18 @@ def put(
     elif isinstance(record, Dict):
         mine = s.edit(obj)  # type: ignore[arg-type]
         mine.items[index] = value
-        if not isinstance(index, (Const, Ref)):
+        if not isinstance(index, (Const, Ref)) and not _names_a_group(index):
             mine.open = True
         _put_attribute(s, mine.of, index, value)
     elif isinstance(obj, Symbol):
         inherit(s, obj, (obj, value))
         s.memory[Symbol(("item", obj, index))] = value
     return [s]
+
+
+def _names_a_group(index: Value) -> bool:
+    """Is it what stands for the names of a group of parameters? It is the same key each time."""
+    return isinstance(index, Symbol) and isinstance(index.key, tuple) and index.key[0] == "parameter-name"
 
 
 def _put_attribute(s: State, owner: Value, name: Value, value: Value) -> None:

@@ -65,7 +65,7 @@ class GivenTwiceToOptimizer(Rule):
     ## Why it is wrong
 
     Each step moves the parameter twice: its learning rate is doubled, and so are its weight decay and its
-    share in the norm that is clipped. PyTorch only warns, once, when the optimizer is made.
+    share in the norm that is clipped. There is no more than a warning, where the optimizer is made.
 
     ## Example
 

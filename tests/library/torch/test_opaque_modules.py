@@ -388,3 +388,46 @@ def train(model, criterion, optimizer, loader):
 @pytest.mark.parametrize("asked", ["name.endswith('scores')", "'mask' in name", "name == 'weight'"])
 def test_the_parameters_of_a_network_have_any_names(named: str, asked: str) -> None:
     assert told(HEAD + NAMED.format(named=named, asked=asked)) == []
+
+
+ADAPTED = """
+from torch.func import functional_call
+
+class Learner:
+    def __init__(self, model, steps=2):
+        self.model = model
+        self.steps = steps
+        self.optimizer = torch.optim.Adam(model.parameters())
+
+    def predict(self, params, x):
+        return functional_call(self.model, params, (x,))
+
+    def adapt(self, x, y):
+        params = dict(self.model.named_parameters())
+        for _ in range(self.steps):
+            loss = F.mse_loss(self.predict(params, x), y)
+            grads = torch.autograd.grad(loss, list(params.values()), create_graph=True)
+            adapted = {{}}
+            for (name, weight), grad in zip(params.items(), grads):
+                adapted[name] = ({start} - 0.1 * grad).requires_grad_()
+            params = adapted
+        return params
+
+    def update(self, tasks):
+        self.optimizer.zero_grad()
+        total = torch.zeros(())
+        for x, y in tasks:
+            total = total + F.mse_loss(self.predict(self.adapt(x, y), x), y)
+        total.backward()
+        self.optimizer.step()
+
+def main(steps=5):
+    learner = Learner(nn.Linear(2, 1))
+    for _ in range(steps):
+        learner.update([(torch.ones(3, 2), torch.ones(3, 1)) for _ in range(4)])
+"""
+
+
+@pytest.mark.parametrize(("start", "found"), [("weight.data", ["GL818"]), ("weight", [])])
+def test_a_table_keeps_what_stands_for_the_names_of_parameters(start: str, found: list[str]) -> None:
+    assert [finding.code for finding in told(HEAD + ADAPTED.format(start=start))] == found
