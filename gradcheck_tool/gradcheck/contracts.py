@@ -88,13 +88,7 @@ def _close(a: Tensor, b: Tensor, slack: float, least: float = 0.0) -> bool:
     if identical(a, b):
         return True
     x, y = wide(a), wide(b)
-    eps = (
-        _rounding(x, y)
-        if a.dtype is torch.float64
-        else torch.finfo(a.dtype).eps
-        if is_real_number(a)
-        else 0.0
-    )
+    eps = _rounding(x, y, a.dtype) if is_real_number(a) else 0.0
     gap = torch.nan_to_num((x - y).abs())
     size = torch.nan_to_num(x.abs(), posinf=0.0)
     spread = float(size.max()) if size.numel() else 0.0
@@ -102,13 +96,12 @@ def _close(a: Tensor, b: Tensor, slack: float, least: float = 0.0) -> bool:
     return same_holes and bool((gap <= min(max(slack * eps, least), 0.1) * spread).all())
 
 
-def _rounding(*numbers: Tensor) -> float:
-    """The rounding error of numbers in double precision: that of float32 where they have no more digits.
-
-    What is computed in float32 is added up atomically there, whatever the dtype of the arguments.
+def _rounding(x: Tensor, y: Tensor, dtype: torch.dtype) -> float:
+    """The rounding error of numbers of a dtype: in double precision that of float32 where they have no more
+    digits. What is computed in float32 is added up atomically there, whatever the dtype of the arguments.
     """
-    single = all(torch.equal(x, x.float().double()) for x in numbers)
-    return float(torch.finfo(torch.float32 if single else torch.float64).eps)
+    single = dtype is torch.float64 and all(torch.equal(n, n.float().double()) for n in (x, y))
+    return float(torch.finfo(torch.float32 if single else dtype).eps)
 
 
 def _same_gradients(a: Grads, b: Grads, slack: float, least: float = 0.0) -> bool:

@@ -215,8 +215,12 @@ def forget_groups(s: State) -> None:
 
 def forget_cleared(s: State, name: str) -> None:
     """Something unknown clears gradients, going by its name: nobody knows whose."""
-    if _CLEARS.search(name) is None:
-        return
+    if _CLEARS.search(name) is not None:
+        forget_gradients(s)
+
+
+def forget_gradients(s: State) -> None:
+    """Gradients are cleared, and nobody knows whose."""
     for number, record in list(dict.items(s.heap)):
         if isinstance(record, Tensor) and record.leaf is not False and record.grad_state != "none":
             forget_gradient(s, Ref(number))

@@ -27,7 +27,7 @@ from gradcheck_tool.interp.attributes import COUNTS
 from gradcheck_tool.interp.conditions import known
 from gradcheck_tool.interp.constants import is_marked, mark, unsure_graph
 from gradcheck_tool.interp.facts import Used
-from gradcheck_tool.interp.havoc import forget_cleared, forget_groups, forget_missing
+from gradcheck_tool.interp.havoc import forget_gradients, forget_groups, forget_missing
 from gradcheck_tool.interp.models import ObjectModel, models
 from gradcheck_tool.interp.places import receiver_text
 from gradcheck_tool.library.effects import CERTAIN, HARMLESS, SAFE, SAFE_METHODS, TENSOR_ONLY, is_inert
@@ -114,7 +114,7 @@ class SymbolModel(DtypeModel):
         What has its gradient cleared may be any parameter.
         """
         if name in ("grad", "_grad") and value == NONE:
-            forget_cleared(s, "zero_grad")
+            forget_gradients(s)
         if name != "requires_grad" or known(s, value) is not True:
             return None
         ref = adopt(m, s, obj, site)
@@ -209,7 +209,7 @@ def _call_method(
         forget_missing(s)
     elif _is_tensors(s, obj, receiver, name, call):
         if name == "zero_" and _is_gradient(receiver):
-            forget_cleared(s, "zero_grad")
+            forget_gradients(s)
         tensor = adopt(m, s, receiver, call.site)
         return m.call(s, Method(tensor, name), call.args, call.kwargs, call.site, call.text, call.unsure)
     part = _part_of(s, receiver, name, call) if obj.kind == GRAPH else None

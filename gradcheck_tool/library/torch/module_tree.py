@@ -125,9 +125,12 @@ def whole_groups(s: State) -> set[int]:
 
 def doubt_unlisted(s: State) -> None:
     """Gradients of a module are cleared: what an optimizer got from something unknown may be of it."""
-    whole = whole_groups(s)
-    for ref, tensor in s.records(Tensor):
-        if tensor.is_summary and tensor.is_param and ref.id not in whole and tensor.grad_state != "none":
+    groups = [ref for ref, tensor in s.records(Tensor) if tensor.is_summary and tensor.is_param]
+    doubted = [ref for ref in groups if s[ref].grad_state not in ("none", "unknown")]
+    # Where gradients are cleared one by one, this is asked for each: mostly there is nothing left to doubt.
+    whole = whole_groups(s) if doubted else set()
+    for ref in doubted:
+        if ref.id not in whole:
             s.edit(ref).grad_state = "unknown"
 
 
