@@ -242,11 +242,12 @@ class Node(Record):
     NONE where there is none, a symbol where it is unknown. `frees` tells whether a second pass raises
     once its saved values are freed (None: unknown); `freed` whether they are, `unsure_freed` whether
     something unknown may have freed them. `needs` lists for each input the roles of the slots that its
-    gradient reads; None where that is unknown. `function` is the custom autograd.Function it applies,
-    `broken` what its backward raises whatever happens (a derivative that does not exist). `saving_hooks` is
-    the `SavingHooks` that has what it saved. `reentrant`: its gradients are computed by a pass of their
-    own, inside the backward of a reentrant checkpoint. `doubtful_cuts` are what the
-    inputs that may have a graph were made of and that was cut off.
+    gradient reads; None where that is unknown. `freed_at` is a number that what was made before it was
+    freed is below. `function` is the custom autograd.Function it applies, `broken` what its backward
+    raises whatever happens (a derivative that does not exist). `saving_hooks` is the `SavingHooks` that
+    has what it saved. `reentrant`: its gradients are computed by a pass of their own, inside the backward
+    of a reentrant checkpoint. `doubtful_cuts` are what the inputs that may have a graph were made of and
+    that was cut off.
     """
 
     __slots__ = (
@@ -254,12 +255,12 @@ class Node(Record):
         "constant_inputs",
         "doubtful_cuts",
         "freed",
+        "freed_at",
         "freed_site",
         "freed_text",
         "frees",
         "function",
         "inputs",
-        "iterations",
         "needs",
         "op",
         "reentrant",
@@ -285,7 +286,7 @@ class Node(Record):
         "op",
         "text",
         "site",
-        "iterations",
+        "freed_at",
         "freed_site",
         "freed_text",
         "constant_inputs",
@@ -302,6 +303,7 @@ class Node(Record):
         self.saved_tensors: tuple[SavedTensor, ...] = ()
         self.frees: bool | None = False
         self.freed = False
+        self.freed_at = 0
         self.freed_site: Any = None
         self.freed_text: Text = ""
         self.unsure_freed = False
@@ -310,7 +312,6 @@ class Node(Record):
         self.broken = ""
         self.saving_hooks: Value = NONE
         self.reentrant = False
-        self.iterations: Any = None
 
 
 class SavingHooks(Record):

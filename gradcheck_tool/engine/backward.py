@@ -22,7 +22,7 @@ from gradcheck_tool.domain.events import (
 )
 from gradcheck_tool.domain.graph import Node, SavedTensor, SavingHooks, Storage, Tensor
 from gradcheck_tool.domain.shapes import size_text
-from gradcheck_tool.domain.values import NONE, Ref, Symbol, Text, Value
+from gradcheck_tool.domain.values import NONE, Ref, Symbol, Text, Value, fresh
 from gradcheck_tool.engine.earlier import kept_as, may_be_replaced
 from gradcheck_tool.engine.edges import edge, refresh_view
 from gradcheck_tool.engine.errors import (
@@ -106,12 +106,13 @@ def run_backward(s: State, p: BackwardPass) -> None:
         elif p.inputs is None or any(isinstance(e, Ref) and e.id in needed for e in record.inputs):
             _run_node(s, p, ref, record)
     if p.retain is not True:
+        now = fresh()
         for ref in p.ran:
             node = s.edit(ref)
             if p.retain is None:
                 node.unsure_freed = True
             elif not node.freed:
-                node.freed, node.freed_site, node.freed_text = True, p.site, p.text
+                node.freed, node.freed_at, node.freed_site, node.freed_text = True, now, p.site, p.text
 
 
 def _check_roots(s: State, p: BackwardPass) -> None:

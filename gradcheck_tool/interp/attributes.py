@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.events import UnguardedNone
-from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Class, Frame, Func, Instance
 from gradcheck_tool.domain.values import (
     GRAPH,
@@ -28,6 +27,7 @@ from gradcheck_tool.interp.constants import is_marked
 from gradcheck_tool.interp.imports import import_module, is_package, resolve_import
 from gradcheck_tool.interp.models import model_of
 from gradcheck_tool.interp.names import canonical
+from gradcheck_tool.interp.naming import name_after
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -282,20 +282,9 @@ def _put_instance(
     prop = _property(s, in_class(s, record.cls, name))
     if prop is not None and "#set" in prop.attrs:
         return [state for state, _ in m.call(s, prop.attrs["#set"], [obj, value], {}, site)]
-    tensor = s.get(value, Tensor)
-    if tensor is not None and (not isinstance(tensor.name, str) or not tensor.name):
-        s.edit(value).name = f"{record.name or 'self'}.{name}"  # type: ignore[arg-type]
+    name_after(s, value, f"{record.name or 'self'}.{name}")
     s.edit(obj).attrs[name] = value
-    _assigned(m, s, obj, name, value, site)
     return [s]
-
-
-def _assigned(m: Interpreter, s: State, obj: Ref, name: str, value: Value, site: Any) -> None:
-    """Name an object after the attribute that first holds it."""
-    record = s.get(value, Instance)
-    if record is not None and not record.name:
-        owner: Instance = s[obj]
-        s.edit(value).name = f"{owner.name or 'self'}.{name}"  # type: ignore[arg-type]
 
 
 def delete(m: Interpreter, s: State, obj: Value, name: str, site: Any) -> None:

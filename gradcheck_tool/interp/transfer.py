@@ -18,6 +18,7 @@ from gradcheck_tool.interp.facts import AttributeRead, AttributeWritten, Compare
 from gradcheck_tool.interp.folding import fold
 from gradcheck_tool.interp.imports import import_value, resolve_import, star_names
 from gradcheck_tool.interp.names import BUILTINS
+from gradcheck_tool.interp.naming import name_after
 from gradcheck_tool.interp.packs import in_model
 from gradcheck_tool.interp.registry import MANAGERS
 from gradcheck_tool.interp.unpacking import unpack as unpack_value
@@ -85,21 +86,12 @@ def store_name(m: Interpreter, s: State, i: ir.StoreName) -> States:
     before = s
     if type(value) is Symbol and value.kind is None and m.program.refinement is not None:
         s, value = m.program.refinement.variable(s, i.name, value, i.node)
-    if isinstance(value, Ref) and not in_model(s):
-        _name(m, s, i, value)
+    if isinstance(value, (Ref, Tup)) and not in_model(s):
+        name_after(s, value, i.name)
+        if isinstance(value, Ref) and s.get(value, Tensor) is not None:
+            m.tell(s, NameBound(value, i))
     s.edit(_owner(s, i.name, i.scope)).locals[i.name] = value
     return None if s is before else [s]
-
-
-def _name(m: Interpreter, s: State, i: ir.StoreName, value: Ref) -> None:
-    """What has no name yet gets the one that it is stored under."""
-    record = s.heap[value.id]
-    if isinstance(record, Instance) and not record.name:
-        s.edit(value).name = i.name
-    elif isinstance(record, Tensor):
-        if not isinstance(record.name, str):
-            s.edit(value).name = i.name
-        m.tell(s, NameBound(value, i))
 
 
 def _owner(s: State, name: str, scope: ir.Scope) -> Ref:

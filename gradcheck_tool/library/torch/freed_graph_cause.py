@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.graph import Node, Tensor
-from gradcheck_tool.domain.values import Const
+from gradcheck_tool.domain.values import Const, Ref
 from gradcheck_tool.interp.places import branches, path_to
 from gradcheck_tool.ir import syntax
 
@@ -109,17 +109,48 @@ def _below(node: Any) -> Iterator[Any]:
 
 
 def carrier(s: State, p: BackwardPass) -> str:
-    """The text of what brings a graph that was freed into one that was not; empty where nothing does."""
-    for ref in p.ran:
-        node: Node = s[ref]
-        if node.freed:
-            continue
-        for at in node.inputs:
-            older = s.get(at, Node)
-            if older is not None and older.freed:
-                names = [str(t.name) for _, t in s.records(Tensor) if t.grad_fn == at and t.name]
-                return names[0] if names else ""
-    return ""
+    """The text of what brings a graph that was freed into one that was not; empty where nothing does.
+
+    That is what was made before the graph was freed and is used by what was made afterwards. Where it has
+    been forgotten since, what the same statement has made again has its name. An attribute outlives
+    the variables of the call that sets it.
+    """
+    older = _crossing(s, p)
+    if older is None:
+        return ""
+    made = ((t.name, s.get(t.grad_fn, Node)) for _, t in s.records(Tensor) if isinstance(t.name, str))
+    names = [name for name, node in made if name and node is not None and node.site is s[older].site]
+    held = next((name for name in names if "." in name and "(" not in name), None)
+    return (held or next(iter(names), "")).partition("[")[0]
+
+
+def _crossing(s: State, p: BackwardPass) -> Ref | None:
+    """The node from before the graph was freed through which the pass reaches what was freed."""
+    ran: list[tuple[Ref, Node]] = [(ref, s[ref]) for ref in p.ran]
+    edges = [(node, at) for _, node in ran for at in node.inputs if isinstance(at, Ref)]
+    freed = [at for _, at in edges if (older := s.get(at, Node)) is not None and older.freed]
+    if not freed:
+        return None
+    since = s[freed[0]].freed_at
+    for ref, node in ran:
+        if ref.id > since:
+            for at in node.inputs:
+                if isinstance(at, Ref) and at.id < since and _reaches(s, at, freed[0]):
+                    return at
+    return freed[0]
+
+
+def _reaches(s: State, start: Ref, end: Ref) -> bool:
+    todo, seen = [start], {start}
+    while todo:
+        ref = todo.pop()
+        if ref == end:
+            return True
+        node = s.get(ref, Node)
+        new = [at for at in node.inputs if isinstance(at, Ref) and at not in seen] if node is not None else []
+        seen.update(new)
+        todo += new
+    return False
 
 
 def _has_gone_round(s: State) -> bool:

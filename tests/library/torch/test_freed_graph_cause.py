@@ -113,3 +113,70 @@ for i, part in enumerate(w.exp()):
 """
     analysis = Analysis(START + body)
     assert [analysis.row(event) for event in analysis.of(FreedGraph)] == [happened(START + body)[0]]
+
+
+CARRIERS = {
+    "a variable": (
+        """
+state = torch.zeros(2)
+for _ in range(3):
+    state = torch.tanh(state + w)
+    loss = (state * 2).sum()
+    loss.backward()
+""",
+        "state",
+    ),
+    "a tuple of states": (
+        """
+cell = torch.nn.LSTMCell(2, 2)
+state = (torch.zeros(1, 2), torch.zeros(1, 2))
+for _ in range(3):
+    state = cell(torch.ones(1, 2), state)
+    state[0].sum().backward()
+""",
+        "state",
+    ),
+    "what a layer hands back beside its output": (
+        """
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm, self.hidden = torch.nn.LSTM(2, 2), None
+    def forward(self, x):
+        out, self.hidden = self.lstm(x, self.hidden)
+        return out
+net = Net()
+for _ in range(3):
+    loss = net(torch.ones(1, 1, 2)).sum()
+    loss.backward()
+""",
+        "net.hidden",
+    ),
+    "an average whose older value is gone, above what saves something": (
+        """
+class Centre(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("centre", torch.zeros(2))
+    def forward(self, x):
+        loss = (x - self.centre).exp().sum()
+        self.centre = self.centre * 0.9 + x * 0.1
+        return loss
+criterion = Centre()
+for _ in range(3):
+    x = w.exp()
+    loss = criterion(x)
+    loss.backward()
+""",
+        "criterion.centre",
+    ),
+}
+
+
+@each(CARRIERS)
+def test_the_message_names_what_is_carried_over(program: tuple[str, str]) -> None:
+    body, carrier = program
+    analysis = Analysis(START + body)
+    (event,) = analysis.of(FreedGraph)
+    assert analysis.row(event) == happened(START + body)[0]
+    assert (event.cause, event.carrier) == ("carried", carrier)
