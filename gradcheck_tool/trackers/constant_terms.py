@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.domain.graph import ConstantInput, GraphCut, Node
+from gradcheck_tool.domain.graph import ConstantInput, GraphCut, Node, Tensor
 from gradcheck_tool.domain.values import Ref, Value
 from gradcheck_tool.engine.tensors import numel_is_one
 from gradcheck_tool.trackers.events import BackwardCall, GraphBreak
@@ -95,7 +95,7 @@ def _constants(s: State, run: BackwardPass, misses: Callable[[GraphCut], bool]) 
                 if cut.kind == "retensor" or (cut.kind == "create-graph" and is_term):
                     if is_term or misses(cut):
                         breaks.setdefault(id(cut), GraphBreak.of(cut))
-                elif _is_unasked(cut, loose, reached) or misses(cut):
+                elif _is_unasked(s, cut, loose, reached) or misses(cut):
                     name = str(loose.name) or str(cut.call)
                     constants.setdefault(id(loose), replace(GraphBreak.of(cut), tensor=name))
     return tuple(breaks.values()), tuple(constants.values())
@@ -108,16 +108,18 @@ def _factors(s: State, run: BackwardPass) -> frozenset[Site]:
     return frozenset(cut.site for entered in loose for cut in entered.severed)
 
 
-def _is_unasked(cut: GraphCut, loose: ConstantInput, reached: set[Value]) -> bool:
+def _is_unasked(s: State, cut: GraphCut, loose: ConstantInput, reached: set[Value]) -> bool:
     """Is it a constant term that nobody writes on purpose?
 
-    `loss + other.detach()` may be a trick to change a value only, and so is what is computed from values that
-    the pass reaches in another way: a shift by a statistic of theirs, or a reward that weights a probability
-    which happens to be constant. A term that is computed from many other values is none.
+    `loss + other.detach()` may be a trick to change a value only, and so is what is computed from results
+    that the pass reaches in another way: a shift by a statistic of theirs, or a reward that weights a
+    probability which happens to be constant. A term that is computed from many other values, or from a
+    Parameter's (a penalty), is none.
     """
     if cut.kind in ("detach", "data"):
-        is_trained = reached.issuperset(cut.sources)
-        return numel_is_one(cut.shape) is not True and cut.storage != loose.storage and not is_trained
+        results = [at for at in cut.sources if (leaf := s.get(at, Tensor)) is None or not leaf.is_param]
+        is_trick = bool(results) and reached.issuperset(cut.sources)
+        return numel_is_one(cut.shape) is not True and cut.storage != loose.storage and not is_trick
     return cut.kind in UNASKED
 
 

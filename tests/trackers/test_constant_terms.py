@@ -10,6 +10,7 @@ PARTS = """
 import torch
 a = torch.ones(3, requires_grad=True)
 b = torch.ones(3, requires_grad=True)
+w = torch.nn.Parameter(torch.ones(3))
 """
 
 
@@ -28,6 +29,7 @@ b = torch.ones(3, requires_grad=True)
         ("(a * b.detach()).sum()", [], []),
         ("b.sum() + ((b - b.mean()).detach() * torch.zeros(3)).sum()", [], ["detach"]),
         ("(b * 2).sum() + (b.detach() * torch.zeros(3)).sum()", [], []),
+        ("(a * w).sum() + 0.1 * w.data.norm()", [], ["data"]),
     ],
     ids=[
         "none",
@@ -42,6 +44,7 @@ b = torch.ones(3, requires_grad=True)
         "factor",
         "values that nothing else trains",
         "weight of a constant",
+        "penalty",
     ],
 )
 def test_constant_terms_are_told_from_factors_and_tricks(
