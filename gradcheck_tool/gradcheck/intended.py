@@ -10,6 +10,7 @@ from torch import Tensor
 
 from gradcheck_tool.gradcheck.bases import right_for_the_subspace
 from gradcheck_tool.gradcheck.compare import dense, gradients
+from gradcheck_tool.gradcheck.handed import given_by_an_argument, leads_back
 from gradcheck_tool.gradcheck.probes import Draws, one_output
 from gradcheck_tool.gradcheck.problem import identical, is_real_number
 from gradcheck_tool.gradcheck.session import quiet
@@ -43,6 +44,8 @@ def looks_intended(session: Session, problem: Problem, wrong: Sequence[int]) -> 
     return _first(
         lambda: not_for_its_value(problem, draws),
         lambda: _at_another_argument(problem, draws, wrong),
+        lambda: given_by_an_argument(problem, draws, wrong),
+        lambda: leads_back(problem, draws, wrong),
         lambda: right_along_tangents(problem, draws, wrong),
         lambda: right_for_the_subspace(problem, draws, session.klass),
         lambda: _is_other_estimator(session, problem),

@@ -1,0 +1,111 @@
+"""Gradients that the caller computes, and gradients that pass a bound in one direction, are told from mistakes."""
+
+import torch
+from torch.autograd import Function
+
+from gradcheck_tool.gradcheck import check_function
+
+D = torch.float64
+
+
+def _drawn(*shape, seed=0):
+    return torch.rand(*shape, generator=torch.Generator().manual_seed(seed), dtype=D)
+
+
+def _words(report):
+    return [v.verdict for v in report.inputs]
+
+
+def _looks(report):
+    return " ".join(f.message for f in report.findings if f.code == "GC190")
+
+
+class WithGradients(Function):
+    """A value with gradients that a solver has computed."""
+
+    @staticmethod
+    def forward(ctx, value, grads, *inputs):
+        ctx.grads = grads
+        return value
+
+    @staticmethod
+    def backward(ctx, g):
+        return None, None, *(k * g for k in ctx.grads)
+
+
+class WithGradientsTwice(WithGradients):
+    @staticmethod
+    def backward(ctx, g):
+        return None, None, *(2 * k * g for k in ctx.grads)
+
+
+class ValueOfGradients(WithGradients):
+    """The value depends on what is handed on as a gradient: it is no argument for backward alone."""
+
+    @staticmethod
+    def forward(ctx, value, grads, *inputs):
+        ctx.grads = grads
+        return value + sum(k.sum() for k in grads)
+
+
+def test_gradients_that_are_arguments_are_meant():
+    args = (
+        _drawn(1)[0],
+        (_drawn(3), _drawn(2, 2)),
+        _drawn(3, seed=1).requires_grad_(),
+        _drawn(2, 2, seed=1).requires_grad_(),
+    )
+    report = check_function(WithGradients, args)
+    assert report.ok, report.text()
+    assert "gradient that argument `grads[0]` holds" in _looks(report)
+    assert _words(check_function(WithGradientsTwice, args)) == ["wrong", "wrong"]
+    assert _words(check_function(ValueOfGradients, args)) == ["wrong", "wrong"]
+
+
+class LowerBound(Function):
+    @staticmethod
+    def forward(ctx, x, bound):
+        ctx.save_for_backward(x, bound)
+        return torch.max(x, bound)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, bound = ctx.saved_tensors
+        return ((x >= bound) | (g < 0)) * g, None
+
+
+class LowerBoundAway(LowerBound):
+    @staticmethod
+    def backward(ctx, g):
+        x, bound = ctx.saved_tensors
+        return ((x >= bound) | (g > 0)) * g, None
+
+
+class LowerBoundInsideTwice(LowerBound):
+    @staticmethod
+    def backward(ctx, g):
+        x, bound = ctx.saved_tensors
+        return torch.where(x >= bound, 2 * g, g * (g < 0)), None
+
+
+class Guided(Function):
+    """The exponential, with a gradient that passes with one sign: its output moves everywhere."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.exp()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * (g < 0)
+
+
+def test_gradient_that_leads_back_to_a_bound_is_meant():
+    args = (_drawn(4, 5).requires_grad_(), torch.tensor([0.4], dtype=D))
+    report = check_function(LowerBound, args)
+    assert report.ok, report.text()
+    assert "only where it leads back" in _looks(report)
+    for wrong in (LowerBoundAway, LowerBoundInsideTwice):
+        assert _words(check_function(wrong, args)) == ["wrong"]
+    assert _words(check_function(Guided, args[:1])) == ["wrong"]
