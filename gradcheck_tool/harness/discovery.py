@@ -100,17 +100,18 @@ class Discovery:
         if made not in self._verdicts:
             self._verdicts[made] = False  # a class is no base of itself
             self._verdicts[made] = any(
-                self._means_function(dotted, made.scope, path, frozenset()) for dotted in made.bases
+                self._means_function(dotted, made.scope, path, set()) for dotted in made.bases
             )
         return self._verdicts[made]
 
-    def _means_function(
-        self, dotted: str, scope: Scope, path: Path, seen: frozenset[tuple[Path, str]]
-    ) -> bool:
-        """Whether a dotted name, as written in a scope of a file, may be a Function class."""
+    def _means_function(self, dotted: str, scope: Scope, path: Path, seen: set[tuple[Path, str]]) -> bool:
+        """Whether a dotted name, as written in a scope of a file, may be a Function class.
+
+        `seen` are the names that were followed for the same question: star imports lead to them many times.
+        """
         if (path, dotted) in seen:
             return False
-        seen |= {(path, dotted)}
+        seen.add((path, dotted))
         first, _, rest = dotted.partition(".")
         bindings = scope.lookup(first) or [Imported(star.module, star.level, first) for star in _stars(scope)]
         for binding in bindings:
@@ -135,7 +136,7 @@ class Discovery:
         return any(self._is_function(c, path) for c in inner)
 
     def _import_means_function(
-        self, imported: Imported, rest: str, path: Path, seen: frozenset[tuple[Path, str]]
+        self, imported: Imported, rest: str, path: Path, seen: set[tuple[Path, str]]
     ) -> bool:
         """Follow an import to PyTorch's base classes or to another file of the repository."""
         parts = [part for part in (imported.module, imported.attribute, rest) if part]

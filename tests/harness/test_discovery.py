@@ -10,6 +10,7 @@ from gradcheck_tool.analysis.entries import analyze
 from gradcheck_tool.harness.discovery import BASES, Discovery
 from gradcheck_tool.harness.roots import import_folders, place_of
 from gradcheck_tool.ir.lower import lower_module
+from gradcheck_tool.sources.modules import find_module
 from gradcheck_tool.trackers.events import FunctionDefinition
 
 BODY = """
@@ -212,3 +213,21 @@ def test_nothing_is_imported(project):
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=100
     )
     assert ran.stdout.split("\n")[:2] == ["ops.Mine[cpu]", "0 False"], ran.stderr
+
+
+def test_a_name_that_many_star_imports_may_give_is_looked_for_once(tmp_path, monkeypatch):
+    """Modules that import everything from each other: the ways through them are more than can be followed."""
+    names = [f"part{k}" for k in range(9)]
+    for name in names:
+        others = "".join(f"from .{other} import *\n" for other in names if other != name)
+        (tmp_path / f"{name}.py").write_text(f"{others}\n\nclass Op(Unknown):{BODY}")
+    (tmp_path / "__init__.py").touch()
+    looked = []
+
+    def find(path, dotted, level):
+        looked.append(dotted)
+        assert len(looked) < 2000
+        return find_module(path, dotted, level)
+
+    monkeypatch.setattr("gradcheck_tool.harness.discovery.find_module", find)
+    assert found(*sorted(tmp_path.glob("part*.py"))) == []
