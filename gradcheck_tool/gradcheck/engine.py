@@ -27,7 +27,7 @@ from gradcheck_tool.gradcheck.firstcall import backward_works, first_call
 from gradcheck_tool.gradcheck.fresh import Call
 from gradcheck_tool.gradcheck.held import held_by_others, put_back
 from gradcheck_tool.gradcheck.isolated import check_isolated
-from gradcheck_tool.gradcheck.manifolds import PROJECTIONS
+from gradcheck_tool.gradcheck.manifolds import PROJECTIONS, widened
 from gradcheck_tool.gradcheck.names import argument_names
 from gradcheck_tool.gradcheck.oracle import body_of, close, same_values
 from gradcheck_tool.gradcheck.pointcheck import check_given
@@ -301,6 +301,7 @@ def _widest(native: Problem) -> Problem:
     if coarsest(native.values) is torch.float64:
         return native
     wide = native.cast(torch.float64)
+    wide = wide.with_values([widened(value) for value in native.values])
     outputs = quiet(lambda: (wide.base, native.base))
     if (
         isinstance(outputs, Exception)

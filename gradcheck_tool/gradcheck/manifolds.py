@@ -17,20 +17,42 @@ def _transposed(t: Tensor) -> Tensor:
     return t.transpose(-1, -2).conj()
 
 
+def _turned(x: Tensor, u: Tensor) -> Tensor:
+    return x @ ((_transposed(x) @ u - _transposed(u) @ x) / 2)
+
+
 PROJECTIONS: dict[str, Projection] = {
     "symmetric": lambda _, u: (u + _transposed(u)) / 2,
     "skew-symmetric": lambda _, u: (u - _transposed(u)) / 2,
     "lower-triangular": lambda _, u: u.tril(),
     "upper-triangular": lambda _, u: u.triu(),
-    "orthogonal": lambda x, u: x @ ((_transposed(x) @ u - _transposed(u) @ x) / 2),
+    "orthogonal": _turned,
+    "rigid-motion": lambda x, u: torch.cat([_turned(x[..., :-1], u[..., :-1]), u[..., -1:]], -1),
     "simplex": lambda _, u: u - u.mean(-1, keepdim=True),
     "unit-norm": lambda x, u: u - x * (x.conj() * u).real.sum(-1, keepdim=True),
 }
-"""Manifolds that can be declared by name (matrices in the last two axes, vectors in the last one)."""
+"""Manifolds that can be declared by name (matrices in the last two axes, vectors in the last one). A rigid
+motion is an orthogonal matrix with a translation as its last column.
+"""
 
 
-MATRICES = ("symmetric", "skew-symmetric", "lower-triangular", "upper-triangular", "orthogonal")
-"""Manifolds of square matrices."""
+MATRICES = (
+    "symmetric",
+    "skew-symmetric",
+    "lower-triangular",
+    "upper-triangular",
+    "orthogonal",
+    "rigid-motion",
+)
+"""Manifolds of matrices of a fixed size."""
+
+
+def _off_orthogonal(x: Tensor) -> Tensor:
+    return x @ _transposed(x) - torch.eye(x.shape[-1], dtype=x.dtype, device=x.device)
+
+
+def _may_be_motion(x: Tensor) -> bool:
+    return x.dim() >= 2 and x.shape[-1] == x.shape[-2] + 1 and x.shape[-2] > 1
 
 
 def recognised(value: Tensor) -> str | None:
@@ -43,20 +65,41 @@ def recognised(value: Tensor) -> str | None:
     if size == 0.0:
         return None
     if x.dim() >= 2 and x.shape[-1] == x.shape[-2] and x.shape[-1] > 1:
-        eye = torch.eye(x.shape[-1], dtype=x.dtype, device=x.device)
         tests = {
             "symmetric": _transposed(x) - x,
             "skew-symmetric": _transposed(x) + x,
             "lower-triangular": x - x.tril(),
             "upper-triangular": x - x.triu(),
-            "orthogonal": (x @ _transposed(x) - eye) * size,
+            "orthogonal": _off_orthogonal(x) * size,
         }
         for name, rest in tests.items():
             if float(rest.abs().max()) <= eps * size:
                 return name
+    if _may_be_motion(x) and float(_off_orthogonal(x[..., :-1]).abs().max()) <= eps:
+        return "rigid-motion"
     if x.shape[-1] > 1:
         if float((x.abs().square().sum(-1) - 1).abs().max()) <= eps:
             return "unit-norm"
         if not x.is_complex() and bool((x >= 0).all()) and float((x.sum(-1) - 1).abs().max()) <= eps:
             return "simplex"
     return None
+
+
+def widened(value: Tensor) -> Tensor:
+    """`value` in double precision, on the manifold on which it lies but for rounding in its own precision."""
+    x = wide(value.detach())
+    name = recognised(value.detach())
+    if name == "unit-norm":
+        return torch.nn.functional.normalize(x, dim=-1)
+    if name == "simplex":
+        return x / x.sum(-1, keepdim=True)
+    if name == "orthogonal":
+        return _nearest_orthogonal(x)
+    if name == "rigid-motion":
+        return torch.cat([_nearest_orthogonal(x[..., :-1]), x[..., -1:]], -1)
+    return x
+
+
+def _nearest_orthogonal(x: Tensor) -> Tensor:
+    u, _, vh = torch.linalg.svd(x)
+    return u @ vh

@@ -222,17 +222,21 @@ def _mismatches(
     """Proven mismatches of the inputs that are not known to be wrong already, one per input."""
     done = session.wrong_inputs()
     found: dict[int, Mismatch] = {}
+    along: set[int] = set()
     for v, a in zip(cotangents, analytic, strict=True):
         body = body_at(session, problem)
         compared = Comparison(problem, v, a, None if body is None else gradients_once(body, v))
         for i in range(len(problem.wrt)):
-            if i in found or i in done:
+            if i in found or i in done or i in along:
                 continue
             shown = i < len(direct) and direct[i].wrong
-            if (proven := _proven(session, compared, i, shown=shown)) is not None:
+            proven = _proven(session, compared, i, shown=shown)
+            if proven is not None and _on_manifold(session, problem, cotangents, analytic, i):
+                along.add(i)
+            elif proven is not None:
                 found[i] = proven
     for i, verdict in enumerate(direct):
-        if not verdict.wrong or i in found or i in done:
+        if not verdict.wrong or i in found or i in done or i in along:
             continue
         if _on_manifold(session, problem, cotangents, analytic, i):
             continue

@@ -223,8 +223,7 @@ def _counted(variation: Variation, size: int, other: int) -> Variation:
 
 def _is_special_matrix(value: Tensor) -> bool:
     """Whether rows of a matrix cannot be left out or added: it is symmetric, triangular or orthogonal."""
-    square = value.dim() == 2 and value.shape[0] == value.shape[1] and is_real_number(value)
-    return square and recognised(value.detach()) in MATRICES
+    return value.dim() == 2 and is_real_number(value) and recognised(value.detach()) in MATRICES
 
 
 def _kept(value: Tensor) -> Tensor:

@@ -129,6 +129,14 @@ def _edges(spec: Spec, match: re.Match[str]) -> Iterable[Spec]:
         yield replace(spec, shape=(length, *spec.shape[1:]))
 
 
+def _trailing(spec: Spec, match: re.Match[str]) -> Iterable[Spec]:
+    """The last axes of the lengths that the message gives, as in `(..., 3, 4)`."""
+    lengths = tuple(int(text) for text in re.findall(r"\d+", match[1]))
+    if isinstance(spec, TensorSpec) and all(0 < n <= 64 for n in lengths):
+        yield replace(spec, shape=lengths)
+        yield replace(spec, shape=(SIDE, *lengths))
+
+
 def _single(spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
     if isinstance(spec, TensorSpec):
         yield replace(spec, shape=(1,) * len(spec.shape))
@@ -171,6 +179,7 @@ _SOURCES: tuple[tuple[str, _Repair], ...] = (
         _rank,
     ),
     (r"(\d)-dimensional|(\d) dimensions?|(?:dim|ndim)(?:\(\))? == (\d)", _rank),
+    (r"\((?:\.{3}|\*|[A-Za-z_]\w*), ?(\d+(?:, ?\d+)*)\)", _trailing),
     (r"indices|scalar type (?:Long|Int)|Long.*Int|(?:int64|torch\.long|integer) .*(?:tensor|dtype)", _whole),
     (r"int32|IntTensor|scalar type Int\b", _whole32),
     (r"index_?(?:select|add)|valid indices", _whole),

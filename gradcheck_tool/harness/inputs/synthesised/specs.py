@@ -128,6 +128,8 @@ def describe(spec: Spec) -> str:
 
 def _text(spec: TensorSpec) -> str:
     """The pattern of a kind; that of `_special` for shapes that cannot be of the kind."""
+    if spec.kind == "orthogonal" and _is_motion(spec.shape):
+        return _TEXTS["motion"]
     square = len(spec.shape) > 1 and spec.shape[-1] == spec.shape[-2]
     if (spec.kind in _OF_SQUARES and not square) or (spec.kind in SPECIAL and not spec.shape):
         return _TEXTS["positive"]
@@ -155,6 +157,8 @@ def _grad_text(spec: TensorSpec) -> str:
 _OPTIONS = "device=device, dtype=dtype"
 _NORMAL = f"torch.randn({{shape}}, {_OPTIONS})"
 _EYE = f"torch.eye({{side}}, {_OPTIONS})"
+# Of an orthogonal matrix that mirrors, the last column is turned round.
+_ROTATION = "(lambda q: torch.cat([q[..., :-1], q[..., -1:] * q.det()[..., None, None]], -1))"
 _OF_SQUARES = ("positive-definite", "lower-triangular", "symmetric", "orthogonal")
 _TEXTS = {
     "normal": f"torch.randn({{shape}}, {_OPTIONS}{{grad}})",
@@ -166,10 +170,10 @@ _TEXTS = {
     "unit-norm": f"torch.nn.functional.normalize({_NORMAL}, dim=-1).requires_grad_()",
     "simplex": f"{_NORMAL}.softmax(-1).requires_grad_()",
     "ascending": f"torch.rand({{shape}}, {_OPTIONS}).add(0.2).cumsum(-1).requires_grad_()",
-    # A rotation: of an orthogonal matrix that mirrors, the last column is turned round.
-    "orthogonal": (
-        f"(lambda q: torch.cat([q[..., :-1], q[..., -1:] * q.det()[..., None, None]], -1))"
-        f"(torch.linalg.qr({_NORMAL})[0]).requires_grad_()"
+    "orthogonal": f"{_ROTATION}(torch.linalg.qr({_NORMAL})[0]).requires_grad_()",
+    "motion": (
+        f"(lambda m: torch.cat([{_ROTATION}(torch.linalg.qr(m[..., :-1])[0]), m[..., -1:]], -1))"
+        f"({_NORMAL}).requires_grad_()"
     ),
     "symmetric": f"(lambda a: a + a.mT)({_NORMAL}).requires_grad_()",
     "positive-definite": f"(lambda a: a @ a.mT + {_EYE})({_NORMAL}).requires_grad_()",
@@ -215,6 +219,16 @@ def _pose(normal: Tensor, uniform: Tensor) -> Tensor:
     return torch.cat([normal[..., :first], quaternion, 0.5 + uniform[..., last:]], -1)
 
 
+def _rotation(normal: Tensor) -> Tensor:
+    q: Tensor = torch.linalg.qr(normal)[0]
+    return torch.cat([q[..., :-1], q[..., -1:] * q.det()[..., None, None]], -1)
+
+
+def _is_motion(shape: tuple[int, ...]) -> bool:
+    """Whether matrices may be rigid motions: a rotation, and a translation as the last column."""
+    return len(shape) > 1 and shape[-1] == shape[-2] + 1 and shape[-2] > 1
+
+
 def _special(kind: str, normal: Tensor, uniform: Tensor) -> Tensor:
     """Values with a property; those of a matrix need equal lengths of the last two axes."""
     if normal.dim() == 0:
@@ -227,13 +241,14 @@ def _special(kind: str, normal: Tensor, uniform: Tensor) -> Tensor:
         return normal.softmax(-1)
     if kind == "ascending":
         return (0.2 + uniform).cumsum(-1)
+    if kind == "orthogonal" and _is_motion(normal.shape):
+        return torch.cat([_rotation(normal[..., :-1]), normal[..., -1:]], -1)
     if normal.dim() < 2 or normal.shape[-1] != normal.shape[-2]:
         return 0.5 + uniform
     if kind == "symmetric":
         return normal + normal.mT
     if kind == "orthogonal":
-        q: Tensor = torch.linalg.qr(normal)[0]
-        return torch.cat([q[..., :-1], q[..., -1:] * q.det()[..., None, None]], -1)
+        return _rotation(normal)
     if kind == "lower-triangular":
         return 0.5 * normal.tril(-1) + torch.diag_embed(0.5 + uniform.diagonal(dim1=-2, dim2=-1))
     return normal @ normal.mT / normal.shape[-1] + torch.eye(normal.shape[-1], dtype=normal.dtype)
