@@ -90,7 +90,8 @@ def widened(value: Tensor) -> Tensor:
     x = wide(value.detach())
     name = recognised(value.detach())
     if name == "unit-norm":
-        return torch.nn.functional.normalize(x, dim=-1)
+        unit: Tensor = torch.nn.functional.normalize(x, dim=-1)
+        return unit
     if name == "simplex":
         return x / x.sum(-1, keepdim=True)
     if name == "orthogonal":
@@ -102,4 +103,5 @@ def widened(value: Tensor) -> Tensor:
 
 def _nearest_orthogonal(x: Tensor) -> Tensor:
     u, _, vh = torch.linalg.svd(x)
-    return u @ vh
+    nearest: Tensor = u @ vh
+    return nearest

@@ -12,6 +12,7 @@ from gradcheck_tool.gradcheck.compare import (
     Mismatch,
     dense,
     difference,
+    gradients_once,
 )
 from gradcheck_tool.gradcheck.diagnose import diagnose
 from gradcheck_tool.gradcheck.diagnoses.diagnosis import Diagnosis
@@ -20,7 +21,7 @@ from gradcheck_tool.gradcheck.excuses import is_excused, is_within_rounding
 from gradcheck_tool.gradcheck.intended import looks_intended
 from gradcheck_tool.gradcheck.pooled import diagnose_pooled
 from gradcheck_tool.gradcheck.problem import LARGE
-from gradcheck_tool.gradcheck.session import Session, code_of
+from gradcheck_tool.gradcheck.session import Session, code_of, quiet
 from gradcheck_tool.gradcheck.stencil import Gap, wide
 
 if TYPE_CHECKING:
@@ -73,12 +74,24 @@ def _said(session: Session, mismatches: list[Mismatch]) -> str | None:
 
 
 def _looks(session: Session, mismatches: list[Mismatch], *, natural: bool) -> str | None:
-    """What numbers at the given inputs, or the name of the Function, say of a deviation on purpose."""
+    """What numbers at the given inputs, or the name of the Function, say of a deviation on purpose.
+
+    A variation shows it where the given inputs show nothing: the gradient is zero there.
+    """
     seen = None
-    if natural and not all(map(_is_local, mismatches)):
+    if (natural or _is_zero(session, mismatches)) and not all(map(_is_local, mismatches)):
         seen = looks_intended(session, mismatches[0].problem, [m.index for m in mismatches])
     said = _fitting(session, mismatches, claims_of_name(session.klass)) if seen is None else None
     return seen if said is None else f"another gradient on purpose: {said}"
+
+
+def _is_zero(session: Session, mismatches: list[Mismatch]) -> bool:
+    """Whether the gradients of these inputs are all zero at the given ones."""
+    problem = session.problem
+    got = quiet(lambda: gradients_once(problem, session.cotangent(problem)))
+    if isinstance(got, Exception):
+        return False
+    return not any(bool((dense(got[m.index], problem.values[m.index]) != 0).any()) for m in mismatches)
 
 
 def _is_local(m: Mismatch) -> bool:

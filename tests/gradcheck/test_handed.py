@@ -109,3 +109,45 @@ def test_gradient_that_leads_back_to_a_bound_is_meant():
     for wrong in (LowerBoundAway, LowerBoundInsideTwice):
         assert _words(check_function(wrong, args)) == ["wrong"]
     assert _words(check_function(Guided, args[:1])) == ["wrong"]
+
+
+class Jump(Function):
+    """The threshold gets a gradient from inputs within a window: of the given ones none is."""
+
+    @staticmethod
+    def forward(ctx, x, threshold, width):
+        ctx.save_for_backward(x, threshold)
+        ctx.width = width
+        return x * (x > threshold)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, threshold = ctx.saved_tensors
+        within = (x - threshold).abs() < ctx.width / 2
+        return g * (x > threshold), -g * within * threshold / ctx.width, None
+
+
+class Bump(Function):
+    """Smooth in a threshold, with twice its derivative, within such a window."""
+
+    @staticmethod
+    def forward(ctx, x, threshold, width):
+        ctx.save_for_backward(x, threshold)
+        ctx.width = width
+        return x + (width - (x - threshold).abs()).clamp(min=0).square()
+
+    @staticmethod
+    def backward(ctx, g):
+        x, threshold = ctx.saved_tensors
+        slope = 2 * (ctx.width - (x - threshold).abs()).clamp(min=0) * (x - threshold).sign()
+        return g * (1 - slope), 2 * g * slope, None
+
+
+def test_window_that_only_a_variation_meets_is_meant():
+    threshold = torch.tensor([[1.0, 2.0, 3.0, 4.0]] * 3, dtype=D)
+    x = threshold.roll(1, 1) + 0.02
+    args = (x.requires_grad_(), threshold.requires_grad_(), 0.1)
+    report = check_function(Jump, args)
+    assert report.ok, report.text()
+    assert "straight-through" in _looks(report)
+    assert _words(check_function(Bump, args)) == ["ok", "wrong"]
