@@ -4,8 +4,9 @@ A real client starts `gradlint server`, opens a training script and types 200 ke
 is known about the one before, once each when the first answer to the one before is there, so that the rest of
 that check is outdated. Printed are the median, the 95th percentile and the longest time from a key to its
 first diagnostics and to its last ones; the goal is 300 ms for the first answer to 95 of 100 keys. Last
-answers that differ from those of the command are counted. What a processor works for each answer, which does
-not depend on how busy the machine is, is measured without a client (alone with `--work`).
+answers that are those of the command for the same text are counted; for a text that is no program the command
+has none, and the server keeps what it has shown. What a processor works for each answer, which depends little
+on how busy the machine is, is measured without a client (alone with `--work`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import statistics
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,8 +35,12 @@ from gradcheck_tool.server.worker import Worker  # noqa: E402
 from tests.server.editor import Editor, editor  # noqa: E402
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
+    from gradcheck_tool.findings import Finding
+
+# A code and the row in which it is shown.
+Told = tuple[str, int]
 GOAL = 0.3
 # Keys that are typed first and not counted: rules, models and caches are there afterwards.
 WARM_UP = 5
@@ -42,11 +48,11 @@ WARM_UP = 5
 
 @dataclass
 class Measured:
-    """Seconds from each key to its first answer and to its last, and the codes that the last one gave."""
+    """Seconds from each key to its first answer and to its last, and what the last one gave for each text."""
 
     first: list[float] = field(default_factory=list)
     last: list[float] = field(default_factory=list)
-    codes: dict[str, list[str]] = field(default_factory=dict)
+    told: list[tuple[str, list[Told]]] = field(default_factory=list)
 
 
 async def _type(client: Editor, uri: str, text: str, measured: Measured, *, waits: bool) -> None:
@@ -55,7 +61,8 @@ async def _type(client: Editor, uri: str, text: str, measured: Measured, *, wait
     await client.first_answer(uri, version)
     measured.first.append(time.perf_counter() - began)
     if waits:
-        measured.codes[text] = await client.codes(uri, version)
+        answer = await client.answer(uri, version)
+        measured.told.append((text, sorted((str(one.code), one.range.start.line + 1) for one in answer)))
         measured.last.append(time.perf_counter() - began)
 
 
@@ -90,10 +97,12 @@ def _worked(text: str, count: int) -> Measured:
         warm = [f"{text}\n# {number}\n" for number in range(WARM_UP)]
         for number, each in enumerate([*warm, text, *edits(text, count)]):
             began = time.process_time()
-            times = [time.process_time() - began for _ in worker.carry_out(Check(number, root, path, each))]
+            answers = worker.carry_out(Check(number, root, path, each))
+            timed = [(time.process_time() - began, answer) for answer in answers]
             if number > WARM_UP:
-                measured.first.append(times[0])
-                measured.last.append(times[-1])
+                measured.first.append(timed[0][0])
+                measured.last.append(timed[-1][0])
+                measured.told.append((each, _places(timed[-1][1].findings)))
             gc.collect(0)
     return measured
 
@@ -108,16 +117,27 @@ def _print(words: str, times: Sequence[float]) -> None:
     )
 
 
-def _differing(measured: Measured) -> int:
-    """How many last answers to texts that are programs are not those of the command."""
-    different = 0
-    for text, codes in measured.codes.items():
-        try:
-            compile(text, "train.py", "exec")
-        except SyntaxError:
-            continue
-        different += sorted(codes) != sorted(one.code for one in check(text, isolated=True))
-    return different
+def _places(findings: Iterable[Finding]) -> list[Told]:
+    return sorted((one.code, one.location.start.row) for one in findings)
+
+
+def _print_same(words: str, measured: Measured, by_command: dict[str, list[Told]]) -> None:
+    """Print to how many texts that are programs the last answer is that of the command."""
+    programs = [(text, told) for text, told in measured.told if text in by_command]
+    same = sum(told == by_command[text] for text, told in programs)
+    broken = len(measured.told) - len(programs)
+    print(f"{words}: {same} of {len(programs)} are those of the command; {broken} texts are no programs")
+
+
+def _by_command(text: str, count: int) -> dict[str, list[Told]]:
+    """What the command finds in each text that is a program."""
+    told: dict[str, list[Told]] = {}
+    for each in edits(text, count):
+        with suppress(SyntaxError):
+            compile(each, "train.py", "exec")
+            if each not in told:
+                told[each] = _places(check(each, isolated=True))
+    return told
 
 
 def main() -> None:
@@ -134,6 +154,8 @@ def main() -> None:
     worked = _worked(text, given.edits)
     _print("work for the first answer", worked.first)
     _print("work for all answers", worked.last)
+    by_command = _by_command(text, given.edits)
+    _print_same("last answers without a client", worked, by_command)
     if given.work:
         return
     waiting = _run(text, given.edits, waits=True)
@@ -141,7 +163,7 @@ def main() -> None:
     _print("last answer", waiting.last)
     hurried = _run(text, given.edits, waits=False)
     _print("first answer, each key after the first answer to the one before", hurried.first)
-    print(f"last answers that are not those of the command: {_differing(waiting)}")
+    _print_same("last answers", waiting, by_command)
     print(f"load of the machine {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
 
 

@@ -80,6 +80,7 @@ def analyze(
     events: list[Event] = []
     m = Solver(lambda event: _collect(events, event, m), plan.limit, plan.total, plan.single)
     m.program.main, m.program.imports = module, imports
+    m.budget.known_long = plan.known_long
     m.program.models = models or model_packs(())
     m.program.mended, m.program.pause = plan.mended, plan.pause
     m.program.refinement = roles.Refinement(m, elsewhere)
@@ -96,6 +97,8 @@ def analyze(
     if base is not None:
         base.exc = None
         m.budget.total = min(m.budget.total, plan.rest)
+        if plan.single_rest is not None:
+            m.budget.single = min(m.budget.single, max(0, m.budget.single + plan.single_rest - plan.single))
         for each in bases:
             _at_any_time(each)
         _run_uncalled(m, bases, module, Starts(module, plan))
@@ -107,6 +110,7 @@ def analyze(
         tracker.conclude()
     if extent is not None:
         extent.unfinished = list(dict.fromkeys(m.budget.exhausted))
+        extent.long = frozenset(m.budget.long_names)
         extent.is_short |= m.budget.is_short
     m.dismiss()
     return [event for event in events if ways.is_certain(event)]

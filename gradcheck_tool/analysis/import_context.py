@@ -24,12 +24,14 @@ class Extent:
 
     Attributes:
         unfinished: the names of the functions that reached the work limit.
+        long: the names of entry points that took more than their limit.
         is_short: with more work there might be more to find.
         entered: file and qualified name of the functions elsewhere that the top-level code led to, if it
             came to its end.
     """
 
     unfinished: list[str] = field(default_factory=list)
+    long: frozenset[str] = frozenset()
     is_short: bool = False
     entered: set[tuple[str, str]] = field(default_factory=set)
 

@@ -39,6 +39,8 @@ SINGLE_BASE = 40_000
 QUICK_LIMIT = 500
 QUICK_TOTAL = 1_500
 QUICK_SINGLE = 24_000
+# What it may take along single ways, less what the body has taken, for functions that nothing calls.
+QUICK_SINGLE_REST = 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,8 @@ class ExecutionPlan:
         total: instructions that all entry points together may take.
         single: instructions that may be taken to follow a single way through those that reach the limit.
         rest: instructions that are left at most once the body has run.
+        single_rest: instructions along single ways after which only the body may take more; None: as many.
+        known_long: names of entry points that are known to reach the limit: they follow a single way at once.
         mentions: execute the functions with these names on their own, too; None where the work is shared
             out among the starts alone.
         long: the starts that get more work, with all that call them.
@@ -66,6 +70,8 @@ class ExecutionPlan:
     total: int = TOTAL
     single: int = SINGLE * LIMIT
     rest: int = TOTAL
+    single_rest: int | None = None
+    known_long: frozenset[str] = frozenset()
     mentions: Mentions | None = EVERYTHING
     long: frozenset[str] = frozenset()
     long_limit: int = 0
@@ -73,7 +79,7 @@ class ExecutionPlan:
     mended: frozenset[int] = frozenset()
     pause: Callable[[], object] = bool
 
-    def quick(self) -> ExecutionPlan:
+    def quick(self, known_long: frozenset[str]) -> ExecutionPlan:
         """The same with little work: whoever waits for an answer learns soon what a single way shows."""
         return replace(
             self,
@@ -81,6 +87,8 @@ class ExecutionPlan:
             total=min(self.total, QUICK_TOTAL),
             single=min(self.single, QUICK_SINGLE),
             rest=min(self.rest, QUICK_TOTAL),
+            single_rest=QUICK_SINGLE_REST,
+            known_long=known_long,
             long_limit=min(self.long_limit, QUICK_LIMIT),
             long_total=min(self.long_total, QUICK_TOTAL),
         )

@@ -233,7 +233,7 @@ class _Program:
             return analyze(
                 step.module,
                 imports,
-                around.pace.of(step.plan),
+                around.pace.of(step.plan, self._filename),
                 extent,
                 [*needed(ruleset), *recording],
                 around.models,
@@ -243,6 +243,7 @@ class _Program:
             raise RulePackError(str(error)) from error
         finally:
             around.extent.is_short |= extent.is_short
+            around.pace.learn(self._filename, extent.long)
 
 
 def _locate(site: Site) -> Location:

@@ -48,6 +48,8 @@ class Budget:
         executed: how many were executed.
         held: how many records the states have that are remembered.
         long: the entry points that have reached the limit.
+        known_long: the names of entry points of which it is known that they reach it.
+        long_names: the names of those that took more than the limit, or reached it.
         exhausted: the names of those that did not finish along a single way either.
         narrowed: ways were left out because little was left.
         is_short: with more work there might be more to see.
@@ -67,7 +69,9 @@ class Budget:
     abroad: int = 0
     executed: int = 0
     held: int = 0
+    known_long: frozenset[str] = frozenset()
     long: set[int] = field(default_factory=set)
+    long_names: set[str] = field(default_factory=set)
     exhausted: list[str] = field(default_factory=list)
     narrowed: bool = False
     is_short: bool = False

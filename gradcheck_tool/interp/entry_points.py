@@ -20,11 +20,12 @@ def bounded(
 ) -> list[FrameExit]:
     """Run an entry point within the work limit, along a single way where all ways take too long.
 
-    What all ways have shown until they reached the limit stands.
+    What all ways have shown until they reached the limit stands. What is known to take long follows a single
+    way at once.
     """
     budget = m.budget
     found: list[FrameExit] = []
-    if id(entry) not in budget.long:
+    if id(entry) not in budget.long and entry.qualname not in budget.known_long:
         start = s.fork()
         try:
             with budget.for_all_ways():
@@ -32,16 +33,21 @@ def bounded(
         except BudgetExhausted as limit:
             found += [end for end in limit.exits if end.kind == "raise"]
             budget.long.add(id(entry))
-    depth = len(s.frames)
+            budget.long_names.add(entry.qualname)
+    depth, before = len(s.frames), budget.executed
     try:
         with budget.for_a_single_way():
-            return [*found, *run(s)]
+            found += run(s)
     except BudgetExhausted as limit:
         budget.exhausted.append(entry.qualname)
+        budget.long_names.add(entry.qualname)
         del s.frames[depth:]
         s.exc = None
         found += [end for end in limit.exits if end.kind == "raise"]
         return [*found, FrameExit(s, "return", NONE)]
+    if budget.executed - before > budget.limit:
+        budget.long_names.add(entry.qualname)
+    return found
 
 
 def rows(module: ir.ModuleIR) -> int:

@@ -13,9 +13,9 @@ _COMMENT = re.compile(r"#.*(?:noqa|gradlint).*", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What decides: the tree with all its places, and the comments that matter, with their rows."""
+    """What decides: all that the tree holds, places included, and the comments that matter by their rows."""
 
-    tree: str
+    tree: list[object]
     comments: tuple[tuple[int, str], ...]
 
 
@@ -27,9 +27,23 @@ def read(text: str) -> Reading | None:
             tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    try:
-        dumped = ast.dump(tree, include_attributes=True)
-    except RecursionError:
-        dumped = text
     rows = enumerate(text.split("\n"), start=1) if _COMMENT.search(text) else ()
-    return Reading(dumped, tuple((row, line) for row, line in rows if _COMMENT.search(line)))
+    return Reading(_flat(tree), tuple((row, line) for row, line in rows if _COMMENT.search(line)))
+
+
+def _flat(tree: ast.AST) -> list[object]:
+    """All that a tree holds, in one list; `ast.dump` takes three times as long."""
+    flat: list[object] = []
+    waiting: list[object] = [tree]
+    while waiting:
+        part = waiting.pop()
+        kind = part.__class__
+        flat.append(kind)
+        if kind is list:
+            flat.append(len(part))  # type: ignore[arg-type]
+            waiting += part  # type: ignore[arg-type]
+        elif isinstance(part, ast.AST):
+            waiting += part.__dict__.values()
+        else:
+            flat.append(part)
+    return flat

@@ -1,5 +1,7 @@
 """Checks at another pace: quick ones, and those that nobody waits for any more."""
 
+from dataclasses import replace
+
 import pytest
 
 from gradcheck_tool.analysis.import_context import ImportContext
@@ -32,6 +34,22 @@ def test_a_quick_check_that_left_nothing_out_finds_what_a_whole_one_finds(pytest
             complete += 1
             assert found == check_source(program, "program.py", RULES), path
     assert complete
+
+
+def test_what_took_too_long_for_all_ways_follows_a_single_way_at_once():
+    pace = Pace(is_quick=True)
+    blocks = []
+    for number in range(2):
+        around = ImportContext(pace=replace(pace, pause=lambda number=number: blocks.append(number)))
+        check_source(LONG, "program.py", RULES, around)
+        assert around.extent.is_short
+    assert blocks.count(1) < blocks.count(0)
+    # What is short again is followed along all ways the next time.
+    check_source(SHORT, "program.py", RULES, ImportContext(pace=pace))
+    assert not pace.long["program.py"]
+    around = ImportContext(pace=pace)
+    assert [one.code for one in check_source(SHORT, "program.py", RULES, around)] == ["GL201"]
+    assert not around.extent.is_short
 
 
 def test_what_ends_a_check_comes_from_where_it_is_asked():

@@ -128,5 +128,11 @@ def test_places_and_comments_decide():
     assert read("x = 1") == read("x = 1  # why")
     assert read("x = 1") != read(" \nx = 1")
     assert read("x = 1") != read("x = 1  # noqa: GL201")
+
+
+def test_values_that_are_equal_and_another_text_are_told_apart():
+    assert read("x = 100") != read("x = 1e2")
+    assert read("x = 'a'") != read("x = 'b'")
+    assert read("f(x, y)") != read("f(x)(y)")
     assert read("x = 1  # noqa") != read("x = 1\n# noqa")
     assert read("x = (") is None
