@@ -202,7 +202,7 @@ class StepWithoutGradients(Rule):
             if isinstance(event, NothingDifferentiated):
                 yield self.finding(
                     event,
-                    f"`{event.optimizer}` steps, and nothing has differentiated `{event.loss}`",
+                    f"`{event.optimizer}` steps, but no backward of `{event.loss}` has run",
                     f"call `{event.loss}.backward()` before the step",
                 )
         for visits in by_site(events, OptimizerStep).values():

@@ -6,7 +6,7 @@ from gradcheck_tool import InvalidTensorUse, Rule, Severity, Violation, when
 
 
 class ClosureMissing(Rule):
-    """An optimizer that evaluates the loss itself is not told how.
+    """An optimizer that evaluates the loss itself gets no closure to do so.
 
     ## What it detects
 

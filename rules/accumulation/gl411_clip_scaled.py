@@ -60,7 +60,7 @@ class ClipScaledGradients(Rule):
     name = "clip-scaled-gradients"
     severity = Severity.ERROR
     effect = "silent"
-    predicts = "the step is too small by the scale"
+    predicts = "the step is too small by the factor of the scale"
     symptom = "assert (weight - 1).norm() < 0.01  # a step of about 0.42 was asked for"
     triggers = (*when.TRAINING, when.CLIP_GRAD, when.SCALER, when.UNSCALE)
 

@@ -56,7 +56,7 @@ class StepOnScaledGradients(Rule):
     name = "step-on-scaled-gradients"
     severity = Severity.ERROR
     effect = "silent"
-    predicts = "the step is too large by the scale"
+    predicts = "the step is too large by the factor of the scale"
     symptom = "assert (weight - 1).norm() > 100"
     triggers = (*when.TRAINING, when.CLIP_GRAD, when.SCALER, when.UNSCALE)
 

@@ -16,7 +16,7 @@ _WHY = {
 
 
 class ScalerOutOfOrder(Rule):
-    """A GradScaler is used in an order that it refuses.
+    """A GradScaler's methods are called in an order that it does not allow.
 
     ## What it detects
 

@@ -186,6 +186,6 @@ class OptimizerNeverSteps(Rule):
     def on_never_stepped(self, event: NeverStepped) -> Iterator[Violation]:
         yield self.finding(
             event,
-            f"`{event.optimizer}` never steps: what it holds is not trained",
+            f"`{event.optimizer}` never steps: the parameters that it holds are not trained",
             f"call `{event.optimizer}.step()` after the backward",
         )

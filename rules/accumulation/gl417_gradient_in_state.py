@@ -195,6 +195,6 @@ class GradientKeptInState(Rule):
     def on_gradient_in_state(self, event: GradientInState) -> Iterator[Violation]:
         yield self.finding(
             event,
-            f'`state["{event.key}"]` is the gradient itself, and what is written to it changes both',
+            f'`state["{event.key}"]` is the gradient itself, so that a write to one changes both',
             "keep a copy: `.clone()`",
         )

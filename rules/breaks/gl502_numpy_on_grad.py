@@ -88,7 +88,7 @@ class NumpyOnGrad(Rule):
                 detached = receiver_replaced(event.site, "{}.detach()")
             yield self.finding(
                 event,
-                f"`{event.tensor}` requires a gradient, which numpy cannot record",
+                f"`{event.tensor}` requires a gradient, and numpy cannot record gradients",
                 "use `.detach()` first if only the values are needed, and torch operations if the "
                 "gradient is",
                 fix=self.safe_fix("Detach first", detached),

@@ -35,7 +35,7 @@ class DroppedDetach(Rule):
 
     ## Why it is wrong
 
-    The result is discarded and `x` is as it was: it keeps its graph, device and dtype. Nothing is raised.
+    The result is discarded and `x` is unchanged: it keeps its graph, device and dtype. Nothing is raised.
 
     ## Example
 
@@ -72,7 +72,7 @@ class DroppedDetach(Rule):
     name = "dropped-detach"
     severity = Severity.ERROR
     effect = "silent"
-    predicts = "the tensor is as it was"
+    predicts = "the tensor is unchanged"
     of_unused_values = True
     symptom = "assert target.requires_grad"
     triggers = (when.DROPPED_COPY, when.REQUIRES_GRAD, *when.TRAINING)

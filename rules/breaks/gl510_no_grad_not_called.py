@@ -15,7 +15,7 @@ class NoGradNotCalled(Rule):
 
     ## Why it is wrong
 
-    A class is no context manager; Python raises.
+    A class is not a context manager; Python raises.
 
     ## Example
 

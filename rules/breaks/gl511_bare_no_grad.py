@@ -65,8 +65,8 @@ class BareNoGrad(Rule):
 _HOW = {
     "bare": ("has no effect as a statement", "use it in a `with` statement"),
     "tested": (
-        "is always true: of what `and` or `or` joins, one alone is entered",
+        "is always true, so that `and` or `or` leaves one of the two only to be entered",
         "enter both: `with a(), b():`",
     ),
-    "yielded": ("is given out and never entered", "enter it: `with ...:` around a `yield`"),
+    "yielded": ("is yielded and never entered", "enter it: `with ...:` around a `yield`"),
 }

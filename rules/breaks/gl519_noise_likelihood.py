@@ -245,5 +245,5 @@ class LikelihoodOfNoise(Rule):
             event,
             f"this is the log-probability of the noise `{event.noise}`, a constant, and not that of "
             f"`{event.shifted}`",
-            "take that of the result, under a distribution with its mean and standard deviation",
+            "compute that of the result, under a distribution with its mean and standard deviation",
         )

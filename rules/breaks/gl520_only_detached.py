@@ -201,7 +201,7 @@ class OnlyDetachedResults(Rule):
     ## What it detects
 
     `self.optimizer = SGD(self.network.parameters())` and a step of that optimizer, in a class that uses the
-    results of `self.network(...)` only as `self.network(...).detach()`, and hands the network to nobody.
+    results of `self.network(...)` only as `self.network(...).detach()`, and does not pass the network on.
 
     ## Why it is wrong
 

@@ -143,7 +143,7 @@ class ModeSwitchAsCondition(Rule):
     trackers = (Switches,)
 
     def on_switch_as_condition(self, event: SwitchAsCondition) -> Iterator[Violation]:
-        does = f"puts `{event.module}` into {event.mode} mode" if event.mode else "asks for no mode"
+        does = f"puts `{event.module}` into {event.mode} mode" if event.mode else "does not ask for the mode"
         yield self.finding(
             event,
             f"`{event.call}` is {'always' if event.mode else 'a method, which is always'} true and {does}",

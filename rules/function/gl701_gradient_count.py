@@ -93,7 +93,7 @@ class GradientCount(Rule):
             yield self.finding(
                 event,
                 f"`{event.function}.backward` returns {gives} gradient{'s' * (gives != '1')} before those of "
-                f"any number of inputs, but forward takes {takes} argument{'s' * (takes != '1')} before them",
+                f"variable arguments, but forward takes {takes} argument{'s' * (takes != '1')} before them",
                 "return one for each argument of forward, None where there is none",
             )
 

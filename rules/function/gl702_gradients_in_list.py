@@ -98,7 +98,7 @@ class GradientsInList(Rule):
         if event.kind == "not-a-tuple":
             yield self.finding(
                 event,
-                f"`{event.function}.backward` returns a list, which counts as one object",
+                f"`{event.function}.backward` returns a list, which PyTorch takes for a single gradient",
                 "return a tuple",
                 fix=self.safe_fix("Return a tuple", as_tuple(event.site)),
             )

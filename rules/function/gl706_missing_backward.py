@@ -69,5 +69,5 @@ class MissingBackward(Rule):
             yield self.finding(
                 event,
                 f"`{event.function}` has no backward, but it is differentiated here",
-                "write one, or detach the input",
+                "define `backward`, or detach the input",
             )

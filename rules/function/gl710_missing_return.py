@@ -11,7 +11,7 @@ class MissingReturn(Rule):
     ## What it detects
 
     A `backward` of a `torch.autograd.Function` that computes something and returns on none of its paths. One
-    that does nothing at all (`pass`) says that there is no gradient, and is left alone.
+    that does nothing at all (`pass`) says that there is no gradient, and is not reported.
 
     ## Why it is wrong
 

@@ -16,7 +16,7 @@ class NotStatic(Rule):
 
     ## Why it is wrong
 
-    `apply` works all the same, but the method has no `self`: its first parameter is `ctx`. Making an object
+    `apply` still works, but the method has no `self`: its first parameter is `ctx`. Making an object
     of the class warns that this will be an error, and calling one raises (GL705).
 
     ## Example

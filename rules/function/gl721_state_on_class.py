@@ -65,7 +65,7 @@ class StateOnClass(Rule):
 
     ## Fix safety
 
-    There is no fix: tensors belong into save_for_backward and other values on ctx.
+    There is no fix: tensors belong in save_for_backward and other values on ctx.
 
     ## References
 

@@ -10,7 +10,7 @@ class GradientMisfit(Rule):
 
     ## What it detects
 
-    A gradient returned for an argument that is no tensor, a number in place of a gradient, or a gradient
+    A gradient returned for an argument that is not a tensor, a number in place of a gradient, or a gradient
     whose shape cannot be summed to that of its input.
 
     ## Why it is wrong

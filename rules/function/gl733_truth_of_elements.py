@@ -78,6 +78,6 @@ class TruthOfElements(Rule):
         if event.kind == "truth-of-elements":
             yield self.finding(
                 event,
-                f"this condition has a value for each element of `{event.detail}`, and `if` takes one only",
+                f"this condition has a value for each element of `{event.detail}`, but `if` needs one",
                 "choose element by element with `torch.where`",
             )

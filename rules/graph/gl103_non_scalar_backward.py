@@ -77,7 +77,7 @@ class NonScalarBackward(Rule):
         if event.is_complex:
             yield self.finding(
                 event,
-                f"`{event.root}` is complex, and a gradient is that of a real number",
+                f"`{event.root}` is complex, but only a real number can be differentiated",
                 "differentiate its `.real`, its `.abs()` or another real number",
             )
             return

@@ -8,7 +8,7 @@ _WHY = {
     "unused": ("it took no part in the computation", "check which tensor was used in the forward pass"),
     "no-grad": ("that tensor does not require a gradient", "call requires_grad_() before the forward pass"),
     "rebound": (
-        "the name means another tensor by now than in the forward pass",
+        "the name now stands for another tensor than in the forward pass",
         "keep the tensor that was used in the forward pass",
     ),
 }

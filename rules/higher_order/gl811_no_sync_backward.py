@@ -82,7 +82,7 @@ class NoSyncBackward(Rule):
     name = "no-sync-backward"
     severity = Severity.WARNING
     effect = "silent"
-    predicts = "gradients are reduced all the same"
+    predicts = "gradients are reduced anyway"
     symptom = "assert reductions"
 
     def on_distributed_misuse(self, event: DistributedMisuse) -> Iterator[Violation]:

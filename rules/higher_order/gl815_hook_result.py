@@ -59,6 +59,6 @@ class HookResult(Rule):
         if event.kind == "hook-result":
             yield self.finding(
                 event,
-                f"a hook of `{event.tensor}` gives `{event.call}` something that is no gradient of its shape",
+                f"a hook of `{event.tensor}` gives `{event.call}` what is not a gradient of its shape",
                 "return a tensor of the gradient's shape, or nothing",
             )

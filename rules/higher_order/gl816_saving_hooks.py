@@ -90,6 +90,6 @@ class SavingHooksMisused(Rule):
         elif event.kind == "unpack-hook":
             yield self.finding(
                 event,
-                f"`{event.call}` asks hooks for saved tensors that they do not give back here",
+                f"`{event.call}` needs saved tensors that the hooks do not return here",
                 "let the unpack hook return a tensor; call backward inside allow_mutation_on_saved_tensors",
             )

@@ -15,7 +15,7 @@ class ReentrantWithInputs(Rule):
 
     ## Why it is wrong
 
-    A reentrant checkpoint runs a backward of its own, which cannot be told which gradients are wanted.
+    A reentrant checkpoint runs a backward of its own, which does not know which gradients are wanted.
     PyTorch raises.
 
     ## Example

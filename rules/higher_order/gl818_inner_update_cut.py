@@ -127,5 +127,5 @@ class InnerUpdateIsCut(Rule):
             event,
             f"`{event.call}` starts from `{event.start}`, so outer gradients reach `{event.parameter}` "
             "through its gradient only",
-            f"start from `{event.parameter}` itself, or do without create_graph=True",
+            f"start from `{event.parameter}` itself, or leave out create_graph=True",
         )

@@ -213,7 +213,7 @@ class HookInForward(Rule):
             each, place = "iteration", "before the loop"
         yield self.finding(
             event,
-            f"each {each} registers this hook once more, and nothing removes it",
+            f"each {each} registers this hook again, and nothing removes it",
             f"register it {place}, or keep the handle and call its `remove()`",
         )
 

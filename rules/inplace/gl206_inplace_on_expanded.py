@@ -56,7 +56,7 @@ class InplaceOnExpanded(Rule):
         if event.kind == "expanded":
             yield self.finding(
                 event,
-                f"`{event.write}` writes in place to `{event.tensor}`, whose rows are the same memory "
+                f"`{event.write}` writes in place to `{event.tensor}`, whose rows share their memory "
                 "after expand",
                 "use the out-of-place operation, or clone first",
                 fix=self.unsafe_fix("Make a new tensor", out_of_place(event.site)),

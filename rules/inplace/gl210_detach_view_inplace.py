@@ -17,7 +17,7 @@ class DetachViewInplace(Rule):
     ## Why it is wrong
 
     A view's history belongs to its base, so it cannot be cut off in place. What a graph has saved is the
-    tensor itself, with its history; backward refuses it once that is gone. PyTorch raises.
+    tensor itself, with its history; backward raises once that history is gone.
 
     ## Example
 

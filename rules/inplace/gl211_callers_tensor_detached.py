@@ -59,7 +59,7 @@ class CallersTensors(Tracker):
 
 
 class DetachedForCaller(Rule):
-    """A function treats the result of `detach_()` on a parameter as a tensor of its own.
+    """A function uses the result of `detach_()` on a parameter as if it were another tensor.
 
     ## What it detects
 

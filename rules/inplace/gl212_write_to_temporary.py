@@ -74,12 +74,12 @@ class WriteToTemporary(Rule):
     ## What it detects
 
     `x[i].data = value` of a tensor `x`, and the same with `.grad` and `.requires_grad` and after
-    `view()`, `detach()`, `clone()` and other methods that return a tensor of its own.
+    `view()`, `detach()`, `clone()` and other methods that return a new tensor.
 
     ## Why it is wrong
 
     An index makes a new tensor object. Assigning `.data` gives this object other memory instead of writing
-    into that of `x`, and then nothing holds it any more: `x` is as it was. Nothing is raised.
+    into that of `x`, which nothing refers to afterwards: `x` is unchanged. Nothing is raised.
 
     ## Example
 
@@ -125,7 +125,7 @@ class WriteToTemporary(Rule):
         }
         yield self.finding(
             event,
-            f"`{event.target}` is a tensor of its own, which nothing else holds: assigning its "
+            f"`{event.target}` is a new tensor that nothing else refers to: assigning its "
             f"`.{event.attribute}` does not change `{event.source}`",
             advice[event.attribute],
         )

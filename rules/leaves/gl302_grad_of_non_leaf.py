@@ -44,7 +44,7 @@ class GradReads(Tracker):
             is_result = is_computed and tensor.requires_grad and not tensor.retains_grad
             if is_result and not is_unknown:
                 story = (
-                    StoryStep(tensor.site, f"`{tensor.name}` is computed here, so it is no leaf", "made"),
+                    StoryStep(tensor.site, f"`{tensor.name}` is computed here, so it is not a leaf", "made"),
                 )
                 name = places.receiver_text(fact.site, str(tensor.name))
                 self.report(GradOfResultRead(site=fact.site, story=story, tensor=name))

@@ -80,7 +80,7 @@ class NonLeafToOptimizer(Rule):
 
     A tensor in an optimizer's parameter list that was scaled, moved or otherwise computed after
     `requires_grad` was set: `torch.randn(3, requires_grad=True) * 0.1`, `nn.Parameter(...).double()`,
-    `torch.zeros(1, requires_grad=True).to(device)`, which is the leaf itself on the CPU alone.
+    `torch.zeros(1, requires_grad=True).to(device)`, which returns the leaf itself on the CPU only.
 
     ## Why it is wrong
 

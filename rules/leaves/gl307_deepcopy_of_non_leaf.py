@@ -61,7 +61,7 @@ class DeepcopyOfNonLeaf(Rule):
             copy = Replacement(event.site, f"{name}.detach().clone()") if name == event.tensor else None
             yield self.finding(
                 event,
-                f"`{event.tensor}` is the result of an operation, which deepcopy refuses",
+                f"`{event.tensor}` is the result of an operation, which deepcopy does not support",
                 "use `.detach().clone()` for the values, or `.clone()` to stay in the graph",
                 fix=self.unsafe_fix("Copy the values", copy),
             )

@@ -89,7 +89,7 @@ class GradOfOtherSize(Rule):
             )
         if event.kind == "grad-size":
             if event.sizes is None:
-                message = f"`{event.call}` gives `{event.tensor}` a gradient that is no tensor"
+                message = f"`{event.call}` gives `{event.tensor}` a gradient that is not a tensor"
             else:
                 given, needed = event.sizes
                 message = (

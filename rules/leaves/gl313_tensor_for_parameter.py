@@ -1,4 +1,4 @@
-"""GL313: a module keeps a trainable tensor that is no Parameter."""
+"""GL313: a module keeps a trainable tensor that is not a Parameter."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -227,7 +227,7 @@ class TensorForParameter(Rule):
         if event.kind == "tensor":
             yield self.finding(
                 event,
-                f"`self.{event.attribute}` requires a gradient but is no Parameter of `{event.module}`, "
+                f"`self.{event.attribute}` requires a gradient but is not a Parameter of `{event.module}`, "
                 "so nothing "
                 "trains it",
                 f"use `self.{event.attribute} = nn.Parameter(...)`",
@@ -236,7 +236,7 @@ class TensorForParameter(Rule):
     def on_initialised_tensor(self, event: InitialisedTensor) -> Iterator[Violation]:
         yield self.finding(
             event,
-            f"`nn.init` gives `self.{event.attribute}` its values, as those of a weight, but it is no "
+            f"`nn.init` gives `self.{event.attribute}` its values, as those of a weight, but it is not a "
             f"Parameter of `{event.module}`: nothing trains, moves or saves it",
             "make it an `nn.Parameter`, or register it as a buffer if it is to stay as it is",
         )

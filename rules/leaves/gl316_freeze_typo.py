@@ -215,14 +215,14 @@ class FreezeTypo(Rule):
                 event,
                 f"`{event.subject}.requires_grad` is a new attribute of the module that nothing reads; "
                 "its parameters "
-                "are as they were",
+                "are unchanged",
                 f"use `{event.subject}.requires_grad_(...)`",
             )
         elif event.receiver == "state-dict":
             yield self.finding(
                 event,
                 f"`{event.subject}` is a detached copy of the entry of `state_dict()`: the parameter itself "
-                "is as it was",
+                "is unchanged",
                 "go through `named_parameters()`",
             )
         elif event.receiver == "compared":
@@ -235,7 +235,7 @@ class FreezeTypo(Rule):
             yield self.finding(
                 event,
                 f"`{event.subject}` is bound to a detached tensor that nothing reads; the parameter itself "
-                "is as it was",
+                "is unchanged",
                 f"use `{event.subject}.requires_grad_(False)`",
             )
         elif event.name in _MISSPELT:

@@ -147,6 +147,6 @@ class ParametersUsedUp(Rule):
     def on_exhausted_parameters(self, event: ExhaustedParameters) -> Iterator[Violation]:
         yield self.finding(
             event,
-            f"`{event.iterator}` is a generator that has been used up, so `{event.call}` sees no parameters",
+            f"`{event.iterator}` is a generator that is exhausted, so `{event.call}` sees no parameters",
             "keep `list(model.parameters())` instead",
         )

@@ -209,7 +209,7 @@ class ReplacedAfterOptimizer(Rule):
     ## Why it is wrong
 
     The optimizer keeps stepping the old tensor, which the model no longer uses; the new one, or the
-    one that is no longer frozen, never moves. Nothing is raised.
+    one that is no longer frozen, is never updated. Nothing is raised.
 
     ## Example
 

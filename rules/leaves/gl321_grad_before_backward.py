@@ -81,7 +81,7 @@ class GradBeforeBackward(Rule):
         if event.because == "frozen":
             yield self.finding(
                 event,
-                f"`{event.call}` uses the gradient of `{event.input}`, which requires none and has none",
+                f"`{event.call}` uses the gradient of `{event.input}`, which requires none, so it is None",
                 "test for None, or require a gradient before the forward",
             )
         if event.because == "no-backward":

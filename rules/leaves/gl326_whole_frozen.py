@@ -208,7 +208,7 @@ class WholeModuleFrozen(Rule):
 
     ## Why it is wrong
 
-    The first module of the loop is the one that it goes through, with an empty name, and its `parameters()`
+    The first module that the loop yields is the whole model, with an empty name, and its `parameters()`
     are those of all parts, the exempt ones too. The same holds for every module that contains an exempt
     one.
     Nothing is left to train.

@@ -69,7 +69,7 @@ class Registrations(Tracker):
 
 
 class AssignedRegistration(Rule):
-    """What is registered is replaced by the None that registering returns.
+    """What a module registers is replaced by the None that registering returns.
 
     ## What it detects
 
@@ -78,7 +78,7 @@ class AssignedRegistration(Rule):
 
     ## Why it is wrong
 
-    These methods return None, and an attribute that is set goes where the one of its name is registered:
+    These methods return None, and assigning an attribute replaces what is registered under its name:
     the buffer, the Parameter or the layer becomes None. A Parameter is not trained, a buffer is neither
     moved nor saved, and what computes with it raises.
 
@@ -136,7 +136,7 @@ class AssignedRegistration(Rule):
     def on_registration_assigned(self, event: RegistrationAssigned) -> Iterator[Violation]:
         yield self.finding(
             event,
-            f"`{event.method}` returns None, which takes the place of the {event.kind} `{event.attribute}`",
+            f"`{event.method}` returns None, which replaces the {event.kind} `{event.attribute}`",
             "call it without assigning its result",
         )
 

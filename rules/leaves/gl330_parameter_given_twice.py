@@ -59,13 +59,13 @@ class GivenTwiceToOptimizer(Rule):
 
     ## What it detects
 
-    A list of parameters in which one stands twice, such as those of two networks with a layer in common:
+    A list of parameters in which one occurs twice, such as those of two networks with a layer in common:
     `SGD([*encoder.parameters(), *decoder.parameters()])`.
 
     ## Why it is wrong
 
-    Each step moves the parameter twice: its learning rate is doubled, and so are its weight decay and its
-    share in the norm that is clipped. There is no more than a warning, where the optimizer is made.
+    Each step updates the parameter twice: its learning rate is doubled, and so are its weight decay and its
+    share in the norm that is clipped. PyTorch only warns, where the optimizer is made.
 
     ## Example
 
@@ -110,13 +110,13 @@ class GivenTwiceToOptimizer(Rule):
     name = "parameter-given-twice"
     severity = Severity.WARNING
     effect = "silent"
-    predicts = "the parameter is moved twice in each step"
+    predicts = "the parameter is updated twice in each step"
     symptom = "assert torch.allclose(embedding.weight, before - 2 * 0.5 * embedding.weight.grad)"
     trackers = (GivenTwice,)
 
     def on_parameter_given_twice(self, event: ParameterGivenTwice) -> Iterator[Violation]:
         yield self.finding(
             event,
-            f"`{event.call}` gets `{event.parameter}` of `{event.made}` twice, and moves it twice in a step",
+            f"`{event.call}` gets `{event.parameter}` of `{event.made}` twice, and updates it twice a step",
             "give it each parameter once (a module that holds both networks lists them so)",
         )

@@ -116,7 +116,7 @@ class GraphAccumulated(Rule):
             yield self.finding(
                 event,
                 f"`{event.container}` keeps the graphs of `{event.value}` from earlier iterations, which "
-                "nobody can differentiate any more",
+                "can no longer be differentiated",
                 f"write `{with_method(event.value, 'detach()')}`",
                 fix=self.unsafe_fix("Detach the value", _written_detached(event)),
             )

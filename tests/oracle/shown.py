@@ -147,7 +147,7 @@ finally:
         "nn.utils.clip_grad_value_([w], 1.0)  # raises",
         "w.grad = torch.zeros(2)\nnn.utils.clip_grad_value_([w], 1.0)",
     ),
-    ("GL413", "A GradScaler is used in an order that it refuses."): (
+    ("GL413", "A GradScaler's methods are called in an order that it does not allow."): (
         """scaler, opt = torch.amp.GradScaler("cpu"), torch.optim.SGD([w], lr=0.1)
 scaler.scale(w.sum()).backward()
 scaler.unscale_(opt)

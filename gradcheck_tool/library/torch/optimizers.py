@@ -73,7 +73,7 @@ def _fill(m: Interpreter, s: State, ref: Ref, call: Call) -> None:
         engine.refresh_view(s, p)
         tensor: Tensor = s[p]
         if tensor.leaf is False and tensor.requires_grad:
-            made = f"`{tensor.name}` is computed here, so it is no leaf"
+            made = f"`{tensor.name}` is computed here, so it is not a leaf"
             raise engine.refused(
                 call.site, tensor, made, NON_LEAF, "non-leaf-optimizer", str(call.text), "ValueError"
             )

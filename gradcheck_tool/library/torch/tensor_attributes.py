@@ -333,7 +333,7 @@ def set_requires_grad(
         raise engine.refused(
             site,
             tensor,
-            f"`{tensor.name}` is computed here, so it is no leaf",
+            f"`{tensor.name}` is computed here, so it is not a leaf",
             NON_LEAF_FLAG,
             "non-leaf-flag",
             how,

@@ -156,7 +156,7 @@ def register_hook(m: Interpreter, s: State, call: Call) -> Result:
         raise engine.refused(
             call.site,
             tensor,
-            f"`{tensor.name}` is computed here, so it is no leaf",
+            f"`{tensor.name}` is computed here, so it is not a leaf",
             ACCUMULATE_NON_LEAF,
             "hook-on-result",
             f"{kind}()",

@@ -77,7 +77,7 @@ def _copy_parts(s: State, new: Any, done: dict[int, Ref], site: Any, call: Call)
 
 def _copy_tensor(s: State, ref: Ref, tensor: Tensor, done: dict[int, Ref], site: Any, call: Call) -> Ref:
     if tensor.leaf is False and tensor.requires_grad:
-        made = f"`{tensor.name}` is computed here, so it is no leaf"
+        made = f"`{tensor.name}` is computed here, so it is not a leaf"
         raise engine.refused(site, tensor, made, DEEPCOPY, "non-leaf-deepcopy", str(call.text))
     new = tensor.clone(s.owner)
     assert isinstance(new, Tensor)

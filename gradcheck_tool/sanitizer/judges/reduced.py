@@ -43,7 +43,7 @@ def judge(records: Records) -> Iterator[Told]:
                 ALL_THE_SAME,
                 site.location,
                 f"{quoted(site, 'this backward')} stands in `no_sync()`, but the forward of {count.kind} "
-                "does not: its gradients are reduced all the same",
+                "does not: its gradients are reduced anyway",
                 placed(step(site, "it reduces gradients", "changed")),
                 evidence={"passes": f"{count.wrong} of {count.times}"},
             )

@@ -23,10 +23,10 @@ def judge(records: Records) -> Iterator[Told]:
     for site, use in records.scaling.clips.items():
         clip = records.clipping.known.get(site)
         if use.times >= OFTEN_ENOUGH and clip is not None and use.times == clip.times:
-            yield _told(CLIPPED, site, use, "clips", "to a limit that is too small by the scale")
+            yield _told(CLIPPED, site, use, "clips", "to a limit that is smaller by the factor of the scale")
     for site, use in records.scaling.steps_made.items():
         if use.times >= OFTEN_ENOUGH:
-            yield _told(APPLIED, site, use, "applies", "and the step is too large by the scale")
+            yield _told(APPLIED, site, use, "applies", "and the step is too large by the factor of the scale")
 
 
 def _told(code: str, site: Site, use: Use, does: str, so: str) -> Told:
