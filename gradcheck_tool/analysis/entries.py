@@ -96,9 +96,7 @@ def analyze(
         extent.entered = set() if m.budget.exhausted else entered_elsewhere(m.program.entered, module)
     if base is not None:
         base.exc = None
-        m.budget.total = min(m.budget.total, plan.rest)
-        if plan.single_rest is not None:
-            m.budget.single = min(m.budget.single, max(0, m.budget.single + plan.single_rest - plan.single))
+        plan.bound_rest(m.budget)
         for each in bases:
             _at_any_time(each)
         _run_uncalled(m, bases, module, Starts(module, plan))

@@ -11,6 +11,7 @@ from gradcheck_tool.triage.mentions import EVERYTHING, Mentions
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from gradcheck_tool.interp.budget import Budget
     from gradcheck_tool.ir import nodes as ir
     from gradcheck_tool.triage.triage import Candidates
 
@@ -78,6 +79,13 @@ class ExecutionPlan:
     long_total: int = 0
     mended: frozenset[int] = frozenset()
     pause: Callable[[], object] = bool
+
+    def bound_rest(self, budget: Budget) -> None:
+        """Bound what is left once the body has run."""
+        budget.total = min(budget.total, self.rest)
+        if self.single_rest is not None:
+            taken = self.single - budget.single
+            budget.single = min(budget.single, max(0, self.single_rest - taken))
 
     def quick(self, known_long: frozenset[str]) -> ExecutionPlan:
         """The same with little work: whoever waits for an answer learns soon what a single way shows."""
