@@ -86,13 +86,17 @@ class Ways:
     def __init__(self, m: Interpreter) -> None:
         self._m = m
         self._ran: dict[int, list[Outcomes]] = defaultdict(list)
+        # On which ways functions, or the bodies of modules, differentiate or make an optimizer.
+        self._trained: dict[int, list[Outcomes]] = defaultdict(list)
         self._raised: dict[tuple[type, int], list[Raising]] = defaultdict(list)
         m.listeners.setdefault(BackwardRan, []).append(lambda _, s, fact: self._on_run(s, fact.run.site))
         m.listeners.setdefault(OptimizerMade, []).append(lambda _, s, fact: self._on_run(s, fact.call.site))
         m.listeners.setdefault(PathEnded, []).append(self._on_path_ended)
 
     def _on_run(self, s: State, site: Site) -> None:
-        self._ran[id(site.node)].append(dict(s.path_condition))
+        outcomes = dict(s.path_condition)
+        self._ran[id(site.node)].append(outcomes)
+        self._trained[id(self._m.places.function_of(site))].append(outcomes)
 
     def _on_path_ended(self, m: Interpreter, s: State, fact: PathEnded) -> None:
         if not isinstance(fact.value, Ref) or fact.returns:
@@ -109,7 +113,8 @@ class Ways:
         raised = self._raised[_key(event)]
         if _speaks_against_its_role(event) or _is_refused_to_predictions(event, raised):
             return False
-        is_run = is_of_tests(event.site.module) or _is_for_inference(event)
+        may_predict = _is_for_inference(event) and not self._trains(event, raised)
+        is_run = is_of_tests(event.site.module) or may_predict
         if raised and is_run and all(way.outcomes for way in raised):
             return False
         if not raised or not _is_about_a_value(event):
@@ -118,6 +123,11 @@ class Ways:
         if not ran and all(self._leaves_out(way, event) for way in raised):
             return False
         return not all(any(_differ(way.outcomes, other) for other in ran) for way in raised)
+
+    def _trains(self, event: Event, raised: list[Raising]) -> bool:
+        """Does the unit train on a way on which it raises, so that gradients are on?"""
+        trained = self._trained[id(self._m.places.function_of(event.site))]
+        return any(not _differ(way.outcomes, other) for way in raised for other in trained)
 
     def _leaves_out(self, way: Raising, event: Event) -> bool:
         """May the pass run on a way that was not followed: one of too many, or for lack of work?"""
@@ -134,7 +144,7 @@ def _speaks_against_its_role(event: Event) -> bool:
     if not any(assumption.endswith((HAS_PARAMETERS, REQUIRES_GRADIENT)) for assumption in event.assumes):
         return False
     if isinstance(event, InvalidTensorUse):
-        return event.kind in ("numpy-on-grad", "out-with-grad", "non-leaf-flag")
+        return event.kind in ("numpy-on-grad", "out-with-grad", "non-leaf-flag") and not event.is_certain
     if isinstance(event, ViewWrite):
         return any(assumption.endswith(REQUIRES_GRADIENT) for assumption in event.assumes)
     return isinstance(event, NoGraph) and event.reason in ("constant", "unknown")
@@ -166,7 +176,7 @@ def _is_about_a_value(event: Event) -> bool:
     if isinstance(event, NoGraph):
         return event.reason in ("constant", "unknown", "non-differentiable")
     if isinstance(event, InvalidTensorUse):
-        return event.kind in ("numpy-on-grad", "grad-size", "optimizer-parameters")
+        return event.kind in ("numpy-on-grad", "grad-size", "optimizer-parameters") and not event.is_certain
     if isinstance(event, UnusedInput):
         return event.reason == "stand-in"
     return isinstance(event, (NonScalarRoot, UnguardedNone))

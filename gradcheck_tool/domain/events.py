@@ -223,6 +223,7 @@ class InvalidTensorUse(EngineError):
     `saved-detached` (cut off by detach_ since it was saved),
     `scalar-index` (indexing a 0-dim tensor, as in `loss.data[0]`). `sizes` are that of a gradient and that of
     its tensor, for `grad-size`. `is_off`: the tensor was computed while gradients were switched off.
+    `is_certain`: it requires one because of a leaf that the code has made so, whatever else is assumed.
     """
 
     triggers = (
@@ -243,6 +244,7 @@ class InvalidTensorUse(EngineError):
     call: str
     sizes: tuple[str, str] | None = None
     is_off: bool = False
+    is_certain: bool = False
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

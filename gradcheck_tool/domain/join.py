@@ -240,12 +240,18 @@ def _sort(s: State, value: Value) -> object:
 
 
 def few(states: list[State], live: frozenset[str | int] | None) -> list[State]:
-    """Of many states one of each outline, which stands for the others."""
+    """Of many states one of each outline, which stands for the others.
+
+    That is the one in which the least has been decided: on its way the most is still ahead.
+    """
     if len(states) <= FEW:
         return states
     kept: dict[int, State] = {}
     for state in states:
-        kept.setdefault(outline(state, live), state)
+        mark = outline(state, live)
+        other = kept.get(mark)
+        if other is None or len(state.path_condition) < len(other.path_condition):
+            kept[mark] = state
     return _of_many(list(kept.values()), len(states))
 
 

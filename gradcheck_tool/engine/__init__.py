@@ -10,6 +10,7 @@ from gradcheck_tool.engine.edges import (
     only_inference,
     refresh_view,
     requires,
+    rests_on_a_made_leaf,
 )
 from gradcheck_tool.engine.effect import Effect
 from gradcheck_tool.engine.errors import FORBIDDING, INFERENCE_SAVE, Raised, refused
@@ -52,6 +53,7 @@ __all__ = [
     "refresh_view",
     "refused",
     "requires",
+    "rests_on_a_made_leaf",
     "run_backward",
     "saved",
     "sizes_differ",

@@ -102,7 +102,15 @@ def with_gaps(text: str) -> str:
 
 
 def refused(
-    site: Any, tensor: Tensor, why: str, text: str, kind: str, call: str, error: str = "RuntimeError"
+    site: Any,
+    tensor: Tensor,
+    why: str,
+    text: str,
+    kind: str,
+    call: str,
+    error: str = "RuntimeError",
+    *,
+    is_certain: bool = False,
 ) -> Raised:
     """The error of a call that the engine refuses for a tensor; `why` is reported at the tensor's place."""
     return Raised(
@@ -114,6 +122,7 @@ def refused(
             tensor=str(tensor.name),
             call=call,
             is_off=tensor.detached_because == "no-grad",
+            is_certain=is_certain,
         ),
         error,
     )

@@ -44,6 +44,7 @@ from gradcheck_tool.interp.holders import given_to, holder_of, is_constructor, n
 from gradcheck_tool.interp.models import model_of
 from gradcheck_tool.interp.packs import as_seen, in_model, resolve
 from gradcheck_tool.ir import nodes as ir
+from gradcheck_tool.ir import syntax
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -232,11 +233,14 @@ def _call_method(m: Interpreter, s: State, func: Method, call: Call) -> Outcomes
 def call_unknown(m: Interpreter, s: State, call: Call) -> Outcomes:
     """A callee of which nothing is known."""
     func = call.func
-    known = None if isinstance(func, Ref) else model_of(s, func).call(m, s, func, call)
-    if known is not None:
-        return known
     name, owner = _named(func)
-    if _decorates(s, call, is_method=bool(owner)):
+    decorates = _decorates(s, call, is_method=bool(owner))
+    # What a library does that only computes or reports gives a number, and a function that it decorates.
+    if not isinstance(func, Ref) and not (decorates and isinstance(call.site.node, syntax.Decorator)):
+        known = model_of(s, func).call(m, s, func, call)
+        if known is not None:
+            return known
+    if decorates:
         decorated = s.get(call.args[0], Func)
         if decorated is not None and _TRANSLATES.search(str(call.text)):
             return [(s, unknown())]

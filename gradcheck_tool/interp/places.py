@@ -41,6 +41,11 @@ class Places:
         found = self._table(site).get(id(site.node))
         return found[1] if found is not None else None
 
+    def function_of(self, site: Site) -> ir.Function | None:
+        """The function, or the module's body, that a place is in."""
+        found = self._table(site).get(id(site.node))
+        return found[0] if found is not None else None
+
     def is_nested(self, site: Site) -> bool:
         """Is there a loop, in its function, around the innermost one around a place?"""
         return len(self._loops_around(site)) > 1

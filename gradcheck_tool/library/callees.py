@@ -22,7 +22,7 @@ from gradcheck_tool.domain.values import (
 )
 from gradcheck_tool.engine import optable
 from gradcheck_tool.engine.cuts import inherit_deep
-from gradcheck_tool.interp import attributes, registry
+from gradcheck_tool.interp import attributes, registry, subscripts
 from gradcheck_tool.interp.attributes import COUNTS
 from gradcheck_tool.interp.conditions import known
 from gradcheck_tool.interp.constants import is_marked, mark, unsure_graph
@@ -213,7 +213,16 @@ def _call_method(
         tensor = adopt(m, s, receiver, call.site)
         return m.call(s, Method(tensor, name), call.args, call.kwargs, call.site, call.text, call.unsure)
     part = _part_of(s, receiver, name, call) if obj.kind == GRAPH else None
+    if part is None and name == "get" and _is_entry(call):
+        return subscripts.get(m, s, receiver, call.args[0], call.site)
     return [(s, part)] if part is not None else _call_other(s, obj, receiver, name, call)
+
+
+def _is_entry(call: Call) -> bool:
+    """Does a call of `get` ask a table for an entry by name? It gives the same one each time."""
+    key, *default = (*call.args, *call.kwargs.values()) or (NONE,)
+    is_name = isinstance(key, Const) and isinstance(key.value, str)
+    return is_name and len(default) <= 1 and all(isinstance(value, Const) for value in default)
 
 
 def _call_unseen(

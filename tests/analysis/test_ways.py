@@ -272,3 +272,46 @@ with torch.no_grad():
 def test_a_hook_that_an_option_asks_for_is_set_where_gradients_are_on(test: str, expected: list[str]) -> None:
     found = told(f"import os\n{HEAD}{WATCHED.format(test=test)}")
     assert [finding.code for finding in found] == expected
+
+
+SHOWN = (
+    HEAD
+    + """
+from networks import Actor
+
+def main(options, data):
+    actor, log_alpha = Actor(options), torch.zeros(1, requires_grad=True)
+    {optimizer}
+    shown = []
+    for x in data:
+        actor(x).sum().backward()
+        if options.plot:
+            shown.append({array})
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "array", "expected"),
+    [
+        ("optimizer = torch.optim.Adam([log_alpha])", "log_alpha.exp().numpy()", ["GL502"]),
+        ("optimizer = torch.optim.Adam([log_alpha])", "log_alpha.exp().detach().numpy()", []),
+        # It may be no module.
+        ("optimizer = torch.optim.Adam([log_alpha])", "options.net(x).numpy()", []),
+    ],
+)
+def test_an_option_does_not_tell_a_unit_that_trains_to_predict(
+    optimizer: str, array: str, expected: list[str]
+) -> None:
+    source = SHOWN.format(optimizer=optimizer, array=array)
+    assert [finding.code for finding in told(source) if finding.code == "GL502"] == expected
+
+
+def test_an_option_tells_a_unit_that_does_not_train_to_predict() -> None:
+    unit = """
+def show(options):
+    x = torch.zeros(1, requires_grad=True)
+    if options.plot:
+        return x.exp().numpy()
+"""
+    assert told(HEAD + unit) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gradcheck_tool import FreedGraph
+from tests.open_programs import HEAD, told
 from tests.running import Analysis, findings
 
 KINDS = """
@@ -72,3 +73,43 @@ class Net(nn.Module):
 """
     assert findings(source) == []
     assert [code for _, code in findings(source.replace("self.choose(name)", "nn.Linear(2, 2)"))] == ["GL311"]
+
+
+OPTIONS = (
+    HEAD
+    + """
+def backward(loss, scaler, options):
+    if options.get("amp", False):
+        scaler.scale(loss).backward()
+    else:
+        loss.backward()
+    options["loss"] = loss.item()
+
+def train(model, optimizer, data, scaler, options):
+    for x in data:
+        optimizer.zero_grad()
+        backward(model(x).mean(), scaler, options)
+        if options.get("amp", False):
+            scaler.step(optimizer)
+            scaler.update()
+        else:
+            optimizer.step()
+"""
+)
+
+
+@pytest.mark.parametrize(
+    "table", ["options", "dict(options)", "copy.deepcopy(options)", "{'lr': 1, **options}"]
+)
+def test_a_table_gives_the_same_entry_each_time(table: str) -> None:
+    source = OPTIONS.replace("    for x", f"    options = {table}\n    for x").replace(
+        "import torch\n", "import copy\nimport torch\n", 1
+    )
+    assert told(source) == []
+    other = source.replace('options.get("amp", False)', 'options.get("scaled")', 1)
+    assert [finding.code for finding in told(other)] == ["GL412"]
+
+
+def test_an_entry_is_what_was_written_there() -> None:
+    written = OPTIONS.replace('["loss"] = loss.item()', '["amp"] = False')
+    assert [finding.code for finding in told(written)] == ["GL412"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from gradcheck_tool.analysis.program import check_source
 from tests.cases import Fact, check_known, each
 from tests.running import RULES
@@ -86,4 +88,32 @@ class Trainer:
         total.backward()
         total.backward()
 """
+    assert [finding.code for finding in check_source(source, "program.py", RULES)] == ["GL101"]
+
+
+@pytest.mark.parametrize(
+    "decorator",
+    [
+        "hydra.main(config_path='conf', config_name='train')",
+        "hydra.main",
+        "click.command()",
+        "click.option('--epochs', default=3)",
+        "parser.register('train')",
+        "record",
+    ],
+)
+@pytest.mark.parametrize("call", ["", "if __name__ == '__main__':\n    train()\n"])
+def test_what_a_library_decorates_is_executed(decorator: str, call: str) -> None:
+    source = f"""
+import click, hydra
+import torch
+from commands import parser, record
+
+@{decorator}
+def train(options):
+    loss = torch.nn.Linear(3, 1)(torch.ones(2, 3)).exp().sum()
+    loss.backward()
+    loss.backward()
+
+{call}"""
     assert [finding.code for finding in check_source(source, "program.py", RULES)] == ["GL101"]

@@ -233,3 +233,44 @@ ALL = "found = [name for name in dir(self) if isinstance(getattr(self, name), nn
 )
 def test_what_is_switched_by_its_name(switch: str, expected: list[str]) -> None:
     assert [finding.code for finding in told(BY_NAME.format(switch=switch))] == expected
+
+
+IN_PARTS = (
+    HEAD
+    + """
+from contextlib import nullcontext
+
+def validate(model, held_out):
+    model.eval()
+    with torch.no_grad():
+        return [model(x) for x in held_out]
+
+def train(model, optimizer, data, held_out, scaler, options):
+    model.train()
+    for i, x in enumerate(data):
+        if options["engine"] == "ddp" and (i + 1) % options["parts"] != 0:
+            context = model.no_sync
+        else:
+            context = nullcontext
+        with context():
+            loss = model(x).mean()
+            if scaler is not None:
+                scaler.scale(loss).backward()
+            else:
+                loss.backward()
+        if (i + 1) % options["parts"] == 0:
+            if scaler is not None:
+                scaler.step(optimizer)
+                scaler.update()
+            else:
+                optimizer.step()
+            optimizer.zero_grad()
+        if i % options["often"] == 0 and i != 0:
+            validate(model, held_out)
+"""
+)
+
+
+def test_of_many_ways_one_is_followed_on_which_most_is_still_open() -> None:
+    assert [(finding.code, finding.location.start.row) for finding in told(IN_PARTS)] == [("GL516", 9)]
+    assert told(IN_PARTS.replace("held_out)\n", "held_out)\n            model.train()\n")) == []

@@ -208,7 +208,14 @@ def dict_get(m: Interpreter, s: State, call: Call) -> Result:
         if name == "setdefault":
             s.edit(call.self).items[key] = default
         return default
+    if name == "get" and isinstance(default, Const) and _may_be_among_others(mine, key):
+        return Symbol(("entry", call.self, key))
     return _maybe_present(s, call.self, key, default, name)
+
+
+def _may_be_among_others(table: Dict, key: Value) -> bool:
+    """Is it none of the entries that are known, and may be one of those that are not?"""
+    return table.open and isinstance(key, Const) and all(isinstance(k, Const) for k in table.items)
 
 
 def _maybe_present(s: State, ref: Ref, key: Value, default: Value, name: str) -> Result:

@@ -77,7 +77,13 @@ def numpy(m: Interpreter, s: State, call: Call) -> Result:
     tensor: Tensor = s[ref]
     if tensor.requires_grad and s.grad and call.kwargs.get("force") != TRUE:
         raise engine.refused(
-            call.site, tensor, f"`{tensor.name}` requires grad", NUMPY, "numpy-on-grad", "numpy()"
+            call.site,
+            tensor,
+            f"`{tensor.name}` requires grad",
+            NUMPY,
+            "numpy-on-grad",
+            "numpy()",
+            is_certain=engine.rests_on_a_made_leaf(s, ref),
         )
     array = unknown("data")
     cut_to_array(s, tensor, array, call.text, call.site)
