@@ -25,6 +25,7 @@ from gradcheck_tool.interp import iteration as iterate
 from gradcheck_tool.interp.api import Call, Label
 from gradcheck_tool.interp.budget import BudgetExhausted
 from gradcheck_tool.interp.constants import is_marked, unsure_graph
+from gradcheck_tool.interp.draining import drain
 from gradcheck_tool.interp.exceptions import guard
 from gradcheck_tool.interp.facts import Called, LibraryCalled
 from gradcheck_tool.interp.functions import call_function, managed
@@ -77,7 +78,7 @@ def instruction(m: Interpreter, s: State, i: ir.Call) -> Outcomes:
             kwargs[arg.name or ""] = value
         elif arg.kind is ir.ArgKind.STAR:
             before = s.fork()
-            drained = iterate.drain(m, s, value, m.site(s, i.node))
+            drained = drain(m, s, value, m.site(s, i.node))
             (s, more, is_open), *others = drained or [(before, [], True)]
             raised += [(state, NONE) for state, _, _ in others]
             if s.exc is not None:

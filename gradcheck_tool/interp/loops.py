@@ -99,12 +99,11 @@ class Heads:
             if is_enough and self._m.budget.is_narrow:
                 self._leave(state, block, leaving)
                 continue
-            loose = counts.get(head, 0) > WIDEN_AT and most == MAX_UNROLLED and not is_listing(self.function)
             # Where all elements are gone through one after the other, no two iterations are the same.
             counted = [*around, head] if most == MAX_BOUNDED else around
             before = self._seen.setdefault((head, *(counts.get(outer, 0) for outer in counted)), [])
             if most != MAX_PINNED and any(
-                mark == known and not contradict(old, state) and equivalent(old, state, live, loose)
+                mark == known and not contradict(old, state) and equivalent(old, state, live)
                 for known, old in before
             ):
                 continue

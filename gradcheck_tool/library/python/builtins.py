@@ -24,6 +24,7 @@ from gradcheck_tool.domain.values import (
 from gradcheck_tool.engine.cuts import inherit
 from gradcheck_tool.interp import attributes, conditions
 from gradcheck_tool.interp import iteration as iterate
+from gradcheck_tool.interp.draining import drain
 from gradcheck_tool.interp.folding import fold
 from gradcheck_tool.interp.registry import Result, const, function, lib_name, method
 
@@ -61,7 +62,7 @@ def sum_(m: Interpreter, s: State, call: Call) -> Result:
     from gradcheck_tool.interp import operators
 
     out: Outcomes = []
-    for state, items, is_open in iterate.drain(m, s, call.args[0], call.site) if call.args else []:
+    for state, items, is_open in drain(m, s, call.args[0], call.site) if call.args else []:
         total: Value = call.get(1, "start") or Const(0)
         rows: Outcomes = [(state, total)]
         for item in items:
@@ -139,7 +140,7 @@ def quantifier(m: Interpreter, s: State, call: Call) -> Result:
         items, is_open = iterate.elements(s, call.args[0]) if call.args else ([], True)
         return _decided(s, items, is_open or not items, stop)
     out = []
-    for state, items, is_open in iterate.drain(m, s, call.args[0], call.site):
+    for state, items, is_open in drain(m, s, call.args[0], call.site):
         answer = _decided(state, items, is_open, stop)
         if answer == Const(stop):
             state.exc = None

@@ -17,6 +17,7 @@ from gradcheck_tool.domain.values import (
     unknown,
 )
 from gradcheck_tool.interp import iteration as iterate
+from gradcheck_tool.interp.draining import drain
 from gradcheck_tool.interp.facts import ItemWritten
 from gradcheck_tool.interp.folding import fold_method
 from gradcheck_tool.interp.registry import Result, const, function, lib_name, method
@@ -43,7 +44,7 @@ def to_list(m: Interpreter, s: State, call: Call) -> Result:
     if not call.args:
         return s.new(List((), call.unsure, kind))
     out: Outcomes = []
-    for state, items, is_open in iterate.drain(m, s, call.args[0], call.site):
+    for state, items, is_open in drain(m, s, call.args[0], call.site):
         if name == "builtins.reversed":
             items = items[::-1] if not is_open or _are_constants(state, items) else []
         if kind == "set":
@@ -65,7 +66,7 @@ def _are_constants(s: State, items: list[Value]) -> bool:
 def to_tuple(m: Interpreter, s: State, call: Call) -> Result:
     if not call.args:
         return Tup(())
-    return [(st, Tup(tuple(items), open=o)) for st, items, o in iterate.drain(m, s, call.args[0], call.site)]
+    return [(st, Tup(tuple(items), open=o)) for st, items, o in drain(m, s, call.args[0], call.site)]
 
 
 @function("builtins.dict", "collections.OrderedDict", "types.MappingProxyType")
@@ -76,7 +77,7 @@ def to_dict(m: Interpreter, s: State, call: Call) -> Result:
         record.items, record.open = dict(source.items), source.open
     out: Outcomes = []
     given = call.args[0] if source is None and call.args else Tup(())
-    for state, items, is_open in iterate.drain(m, s, given, call.site):
+    for state, items, is_open in drain(m, s, given, call.site):
         mine = Dict(record.items, record.open or is_open)
         for item in items:
             if isinstance(item, Tup) and len(item.items) == 2:
@@ -110,7 +111,7 @@ def list_append(m: Interpreter, s: State, call: Call) -> Result:
 @method("list", "extend", "update")
 def list_extend(m: Interpreter, s: State, call: Call) -> Result:
     out: Outcomes = []
-    for state, items, is_open in iterate.drain(m, s, call.args[0], call.site) if call.args else []:
+    for state, items, is_open in drain(m, s, call.args[0], call.site) if call.args else []:
         iterate.add(state.edit(call.self), items, is_open)
         for item in items:
             m.tell(state, ItemWritten(call.self, None, item, call.site))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.domain.records import Iter
 from gradcheck_tool.domain.state import State
 from gradcheck_tool.domain.values import NONE, LibraryObject, Tup, Value, unknown
-from gradcheck_tool.interp import iteration as iterate
+from gradcheck_tool.interp.draining import drain
 from gradcheck_tool.interp.registry import Result, function
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def reduce_(m: Interpreter, s: State, call: Call) -> Result:
     if len(call.args) < 2:
         return unknown()
     out: Outcomes = []
-    for state, items, is_open in iterate.drain(m, s, call.args[1], call.site):
+    for state, items, is_open in drain(m, s, call.args[1], call.site):
         for after, values in _fold(m, state, call.args[0], [*call.args[2:3], *items], call):
             is_known = len(values) > 1 or (bool(values) and not is_open)
             out.append((after, values[-1] if is_known else unknown()))
@@ -38,7 +38,7 @@ def accumulate(m: Interpreter, s: State, call: Call) -> Result:
     initial = call.kwargs.get("initial", NONE)
     first = [] if initial == NONE else [initial]
     out: Outcomes = []
-    for state, items, is_open in iterate.drain(m, s, call.args[0], call.site):
+    for state, items, is_open in drain(m, s, call.args[0], call.site):
         for after, values in _fold(m, state, func or LibraryObject("operator.add"), [*first, *items], call):
             out.append((after, after.new(Iter("items", (Tup(values, open=is_open),)))))
     return out

@@ -9,8 +9,8 @@ from gradcheck_tool.domain.events import NoGraph
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Class, Dict, Func, Instance
 from gradcheck_tool.domain.values import NONE, Bound, Const, LibraryObject, Symbol, Tup, unknown
+from gradcheck_tool.interp.draining import drain
 from gradcheck_tool.interp.havoc import forget_groups, havoc, reachable
-from gradcheck_tool.interp.iteration import drain
 from gradcheck_tool.interp.packs import DRIVER
 from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.library.torch.function_text import return_of

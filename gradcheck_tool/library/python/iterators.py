@@ -14,6 +14,7 @@ from gradcheck_tool.domain.values import (
     unknown,
 )
 from gradcheck_tool.interp import iteration as iterate
+from gradcheck_tool.interp.draining import drain
 from gradcheck_tool.interp.generators import answer
 from gradcheck_tool.interp.registry import Result, function, lib_name, method
 
@@ -87,7 +88,7 @@ def map_(m: Interpreter, s: State, call: Call) -> Result:
 @function("builtins.filter")
 def filter_(m: Interpreter, s: State, call: Call) -> Result:
     out: Outcomes = []
-    for state, items, is_open in iterate.drain(m, s, call.args[1], call.site):
+    for state, items, is_open in drain(m, s, call.args[1], call.site):
         kept: list[tuple[State, list[Value]]] = [(state, [])]
         for item in items:
             after = []
@@ -115,7 +116,7 @@ def chain(m: Interpreter, s: State, call: Call) -> Result:
             (after, [*items, *more], is_open or rest)
             for state, items, is_open in rows
             for after, more, rest in (
-                iterate.drain(m, state, part, call.site) if state.exc is None else [(state, [], False)]
+                drain(m, state, part, call.site) if state.exc is None else [(state, [], False)]
             )
         ][:MOST_CHAINED]
     return [

@@ -19,8 +19,9 @@ from gradcheck_tool.domain.values import (
 )
 from gradcheck_tool.interp import attributes, registry
 from gradcheck_tool.interp.api import Call
+from gradcheck_tool.interp.draining import drain
 from gradcheck_tool.interp.facts import Taken
-from gradcheck_tool.interp.iteration import drain, elements
+from gradcheck_tool.interp.iteration import elements
 from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.library.torch import layers
 

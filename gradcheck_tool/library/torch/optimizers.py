@@ -11,8 +11,9 @@ from gradcheck_tool.domain.records import Dict, Instance, Iter, List
 from gradcheck_tool.domain.values import NONE, TRUE, Const, LibraryObject, Method, Ref, Tup, Value, unknown
 from gradcheck_tool.engine.errors import Raised
 from gradcheck_tool.interp import registry
+from gradcheck_tool.interp.draining import exhaust
 from gradcheck_tool.interp.facts import GradientsApplied, OptimizerMade, SchedulerStepped, Stepped, Taken
-from gradcheck_tool.interp.iteration import elements, exhaust
+from gradcheck_tool.interp.iteration import elements
 from gradcheck_tool.interp.places import receiver_text
 from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.library.torch.held_parameters import held_by, hold, put_in

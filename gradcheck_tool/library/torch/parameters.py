@@ -11,8 +11,9 @@ from gradcheck_tool.domain.values import NONE, Const, LibraryObject, Ref, Value,
 from gradcheck_tool.engine import optable
 from gradcheck_tool.interp import registry
 from gradcheck_tool.interp.api import Call
+from gradcheck_tool.interp.draining import drain, exhaust
 from gradcheck_tool.interp.facts import Computed, Used
-from gradcheck_tool.interp.iteration import drain, elements, exhaust
+from gradcheck_tool.interp.iteration import elements
 from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.library.torch.functions import call_named
 from gradcheck_tool.library.torch.manual_updates import note_manual_step, note_zeroed
