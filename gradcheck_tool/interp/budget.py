@@ -56,7 +56,7 @@ class Budget:
         is_complete: none was left out of what is to be complete: may what was not seen count as absent?
         is_minor: what is running need not be complete.
         is_narrow: a single way is followed from the start.
-        making: how many constructors are running.
+        making: an object is made in a constructor, in which no backward has run.
         called: the objects that are being called, and how many frames there were then.
         too_little: with how many a function of another file, by its identity and `is_narrow`, did not finish.
     """
@@ -78,7 +78,7 @@ class Budget:
     is_complete: bool = True
     is_minor: bool = False
     is_narrow: bool = False
-    making: int = 0
+    making: bool = False
     called: set[tuple[int, int]] = field(default_factory=set)
     too_little: dict[tuple[int, bool], int] = field(default_factory=dict)
 

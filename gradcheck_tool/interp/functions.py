@@ -120,12 +120,12 @@ def _execute(m: Interpreter, s: State, func: Func, call: Call) -> Outcomes:
         return [(s, s.new(Generator(frame_ref, function.entry, managers)))]
     out: Outcomes = []
     decided = len(s.path_condition)
-    makes = function.name == "__init__"
-    m.budget.making += makes
+    making = m.budget.making
+    m.budget.making = making or function.name == "__init__"
     try:
         ends = list(exits(m, enter_all(m, s, managers, call.site), frame_ref, function.entry))
     finally:
-        m.budget.making -= makes
+        m.budget.making = making and m.budget.making
     for end in ends:
         end.state.frames.pop()
         if len(end.state.path_condition) > decided + MANY_DECISIONS:

@@ -228,48 +228,30 @@ sizes = [size(n) for n in os.listdir("/")]
     assert analysis.rows(FreedGraph) == [f"{START}{source}".count("\n")]
 
 
-# A window of three batches, of which the second is applied on top of the first; so many batches go by.
-WINDOW = """
+TRAINED = """
 import torch
 
-class Runner:
-    def __init__(self, model, window):
-        self.model, self.window, self.count = model, window, 0
-        self.optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+class Trained:
+    def {name}(self):
+        model = torch.nn.Linear(1, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        count = 0
+        for x in torch.utils.data.DataLoader(torch.ones(8, 1)):
+            model(x).sum().backward()
+            count += 1
+            if count >= 3:
+                optimizer.step()
+                count = 0
+            if count == {full}:
+                optimizer.zero_grad()
 
-    def open_window(self):
-        if self.count == {full}:
-            self.optimizer.zero_grad()
-
-    def micro(self, x):
-        self.model(x).sum().backward()
-        self.count += 1
-        if self.count >= self.window:
-            self.optimizer.step()
-            self.count = 0
-        self.open_window()
-        return 1
-
-    def fit(self, loader):
-        {way}
-
-runner = Runner(torch.nn.Linear(1, 1), 3)
-runner.fit(torch.utils.data.DataLoader(torch.ones(6, 1)))
+{start}
 """
-WAYS = {
-    "a comprehension": "losses = [self.micro(x) for x in loader]",
-    "a generator that a list goes through": "losses = list(self.micro(x) for x in loader)",
-    "a generator that a sum goes through": "total = sum(self.micro(x) for x in loader)",
-    "a map": "losses = list(map(self.micro, loader))",
-    "a loop that fills a list": "losses = []\n        for x in loader:\n            losses.append(self.micro(x))",
-}
 
 
-@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-@pytest.mark.parametrize(("full", "codes"), [("self.window", ["GL401"]), ("0", [])])
-def test_a_window_is_followed_however_its_batches_are_gone_through(
-    way: str, full: str, codes: list[str]
+@pytest.mark.parametrize(("name", "start"), [("__init__", "Trained()"), ("run", "Trained().run()")])
+@pytest.mark.parametrize(("full", "codes"), [("3", ["GL401"]), ("0", [])])
+def test_a_constructor_that_trains_is_followed_as_another_method(
+    name: str, start: str, full: str, codes: list[str]
 ) -> None:
-    source = WINDOW.format(way=way, full=full)
-    assert [code for _, code in findings(source)] == codes
-    assert (happened(f"{source}assert runner.model.bias.grad is None") != (None, "")) is bool(codes)
+    assert [code for _, code in findings(TRAINED.format(name=name, start=start, full=full))] == codes

@@ -157,6 +157,7 @@ def run_pass(m: Interpreter, s: State, p: engine.BackwardPass) -> None:
     Raises:
         Raised: where the engine would.
     """
+    m.budget.making = False
     try:
         engine.run_backward(s, p)
     except Raised as error:
