@@ -420,7 +420,8 @@ class Learner:
             total = total + F.mse_loss(self.predict(self.adapt(x, y), x), y)
         total.backward()
         self.optimizer.step()
-
+"""
+RUN = """
 def main(steps=5):
     learner = Learner(nn.Linear(2, 1))
     for _ in range(steps):
@@ -429,5 +430,10 @@ def main(steps=5):
 
 
 @pytest.mark.parametrize(("start", "found"), [("weight.data", ["GL818"]), ("weight", [])])
-def test_a_table_keeps_what_stands_for_the_names_of_parameters(start: str, found: list[str]) -> None:
-    assert [finding.code for finding in told(HEAD + ADAPTED.format(start=start))] == found
+def test_steps_of_an_inner_loop_start_at_the_parameters(start: str, found: list[str]) -> None:
+    assert [finding.code for finding in told(HEAD + ADAPTED.format(start=start) + RUN)] == found
+
+
+def test_a_table_keeps_what_stands_for_the_names_of_parameters() -> None:
+    """What each round puts into a new table is not collected: the name of another parameter is no other key."""
+    assert told(HEAD + ADAPTED.format(start="weight")) == []
