@@ -155,8 +155,25 @@ def test_a_browser_shows_it_without_cutting_the_page(tmp_path, report, width):
       });
       document.title = JSON.stringify([document.documentElement.scrollWidth <= innerWidth, rows.every(Boolean)]);
     </script>"""
-    path = tmp_path / "report.html"
-    path.write_text(report.replace("</body>", f"{measured}</body>"), encoding="utf-8")
+    assert titled(tmp_path, report, measured, width) == "[true,true]"
+
+
+@pytest.mark.skipif(BROWSER is None, reason="there is no Chromium")
+def test_long_names_of_files_do_not_widen_a_narrow_page(tmp_path):
+    location = replace(FINDING.location, filename=f"/r/{'a_long_name_of_a_folder/' * 4}train.py")
+    text = page([picture(replace(FINDING, location=location), context().lines)], context())
+    measured = """<script>
+      document.documentElement.style.width = '364px';
+      const fits = one => one.scrollWidth <= one.clientWidth;
+      document.title = [...document.querySelectorAll('h2, h3, p.place')].every(fits);
+    </script>"""
+    assert titled(tmp_path, text, measured, 500) == "true"
+
+
+def titled(folder, text, script, width):
+    """The title that a script gives a page in a browser."""
+    path = folder / "report.html"
+    path.write_text(text.replace("</body>", f"{script}</body>"), encoding="utf-8")
     command = [
         BROWSER,
         "--headless",
@@ -166,4 +183,4 @@ def test_a_browser_shows_it_without_cutting_the_page(tmp_path, report, width):
         "--dump-dom",
     ]
     ended = subprocess.run([*command, path.as_uri()], capture_output=True, text=True, timeout=120, check=True)
-    assert "<title>[true,true]</title>" in ended.stdout
+    return re.search("<title>(.*?)</title>", ended.stdout).group(1)
