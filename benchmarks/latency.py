@@ -151,20 +151,22 @@ def main() -> None:
     text = script()
     compile(text, "train.py", "exec")
     print(f"{given.edits} keys in a script of {text.count(chr(10))} lines")
+    waiting = Measured()
+    if not given.work:
+        waiting = _run(text, given.edits, waits=True)
+        _print("first answer, each key after the last answer to the one before", waiting.first)
+        _print("last answer", waiting.last)
+        hurried = _run(text, given.edits, waits=False)
+        _print("first answer, each key after the first answer to the one before", hurried.first)
+    load = os.getloadavg()[0]
     worked = _worked(text, given.edits)
     _print("work for the first answer", worked.first)
     _print("work for all answers", worked.last)
     by_command = _by_command(text, given.edits)
-    _print_same("last answers without a client", worked, by_command)
-    if given.work:
-        return
-    waiting = _run(text, given.edits, waits=True)
-    _print("first answer, each key after the last answer to the one before", waiting.first)
-    _print("last answer", waiting.last)
-    hurried = _run(text, given.edits, waits=False)
-    _print("first answer, each key after the first answer to the one before", hurried.first)
-    _print_same("last answers", waiting, by_command)
-    print(f"load of the machine {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
+    _print_same("last answers of the work alone", worked, by_command)
+    if not given.work:
+        _print_same("last answers to the client", waiting, by_command)
+    print(f"load of the machine {load:.1f} on {os.cpu_count()} processors")
 
 
 if __name__ == "__main__":
