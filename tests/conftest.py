@@ -1,9 +1,13 @@
+import compileall
 import os
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+ROOT = Path(__file__).parents[1]
 
 # What its checks compare is shown as it is in a test.
 pytest.register_assert_rewrite("tests.cases")
@@ -11,6 +15,21 @@ pytest.register_assert_rewrite("tests.cases")
 # An example that a busy machine takes long for is no failure.
 settings.register_profile("gradlint", deadline=None)
 settings.load_profile("gradlint")
+
+
+def pytest_configure(config):
+    """Hundreds of commands that tests start find the bytecode of the package, even if Python may write none."""
+    if not hasattr(config, "workerinput"):
+        for folder in ("gradcheck_tool", "rules"):
+            compileall.compile_dir(ROOT / folder, quiet=2)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Tests of a module run in one process, which makes what they share once, until another has nothing to do."""
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log) if config.option.dist == "load" else None
 
 
 @pytest.fixture

@@ -67,7 +67,7 @@ def start(folder, *arguments, patch="", **environment):
 def ended(process, number):
     """Send a signal. What is printed ends only when the last process that could print something has ended."""
     process.send_signal(number)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=300)
     return process.returncode, out, err
 
 
@@ -171,7 +171,7 @@ def test_at_every_file_that_is_written(tmp_path):
         (folder / "r.sarif").write_text(old)
         patch = STAGED.format(stage=stage, number=int(number), log=str(log))
         process = start(folder, "check", "--fix", "--output-format", "sarif=r.sarif", ".", patch=patch)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=300)
         for path in filter(Path.is_file, folder.rglob("*")):
             text = path.read_text()
             assert path.suffix != ".tmp"
@@ -249,7 +249,7 @@ def test_run_around_the_command(tmp_path, when):
     (tmp_path / "temporary").mkdir()
     patch = RUNS[when].format(number=int(signal.SIGTERM))
     process = start(tmp_path, "run", "train.py", patch=patch, TMPDIR=str(tmp_path / "temporary"))
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
     assert process.returncode == 128 + signal.SIGTERM
     assert not list((tmp_path / "temporary").iterdir())
 

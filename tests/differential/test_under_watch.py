@@ -7,7 +7,7 @@ import torch
 
 from tests.differential.under_watch import disagreements, judged_by_watch
 
-COUNT = 60
+COUNT = 40
 
 
 @pytest.fixture(autouse=True)

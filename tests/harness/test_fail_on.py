@@ -4,6 +4,12 @@ import json
 
 import pytest
 
+from gradcheck_tool.cli.gradcheck import _status
+from gradcheck_tool.harness.functions import FunctionRef, Rows
+from gradcheck_tool.harness.outcomes import Outcome
+from gradcheck_tool.harness.run import Verdicts
+from gradcheck_tool.harness.units import Unit
+
 KILLS = """
     import ctypes
     from torch.autograd import Function
@@ -48,15 +54,29 @@ BASES = """
 """
 
 
-@pytest.mark.parametrize(("fail_on", "status"), [("error", 1), ("crash", 1), ("unchecked", 1), ("never", 0)])
-def test_a_function_that_kills_its_process_fails_the_run_unless_nothing_may(
-    project, gradcheck, fail_on, status
-):
+def test_a_function_that_kills_its_process_fails_the_run(project, gradcheck):
     project("ops.py", KILLS)
-    result = gradcheck("-j", 1, "--fail-on", fail_on, "--output-format", "json-report")
-    assert result.exit_code == status, result.stderr
+    result = gradcheck("-j", 1, "--fail-on", "crash", "--output-format", "json-report")
+    assert result.exit_code == 1, result.stderr
     (outcome,) = json.loads(result.stdout)["outcomes"]
     assert outcome["death"] == "crash"
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "statuses"),
+    [
+        ("error", {"crash": 1, "hang": 0, "memory": 0, None: 0}),
+        ("crash", {"crash": 1, "hang": 1, "memory": 1, None: 0}),
+        ("unchecked", {"crash": 1, "hang": 1, "memory": 1, None: 1}),
+        ("never", {"crash": 0, "hang": 0, "memory": 0, None: 0}),
+    ],
+)
+def test_what_a_run_without_findings_fails_on(fail_on, statuses):
+    unit = Unit(FunctionRef("/x/ops.py", Rows(1, 9), "Cube", "ops", "/x"), "cpu", None)
+    for death, status in statuses.items():
+        unchecked = Outcome(unit, cause="it did not end well", death=death)
+        assert _status(Verdicts([unchecked]), fail_on) == status, death
+    assert _status(Verdicts(), fail_on) == 0
 
 
 def test_a_wrong_gradient_is_no_crash(ops, gradcheck):

@@ -134,7 +134,7 @@ def test_nothing_outlives_the_run(project, how, end):
     _, err = process.communicate(timeout=200)
     try:
         assert path.read_text(), err
-        for _ in range(50):
+        for _ in range(600):
             if not living(path):
                 break
             time.sleep(0.1)
@@ -148,7 +148,8 @@ def test_nothing_outlives_the_run(project, how, end):
 def test_nothing_outlives_a_worker_that_crashes(project, gradcheck):
     path = project.folder / "pids"
     start = STARTS["a daemon"].format(code=SLEEPS.format(path=str(path)))
-    project("ops.py", OPS.format(body=f"{start}\n        import time; time.sleep(2); os.abort()"))
+    wait = f"while not (os.path.exists({str(path)!r}) and os.path.getsize({str(path)!r})): pass"
+    project("ops.py", OPS.format(body=f"{start}\n        {wait}\n        os.abort()"))
     result = gradcheck("-j", 1, "--no-cache")
     assert "GC304" in result.stdout
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import resource
-import time
 
 import pytest
 
@@ -41,10 +40,9 @@ GROWING = {
 
 @pytest.mark.parametrize(("start", "line"), GROWING.values(), ids=GROWING)
 def test_what_grows_is_not_followed(start: str, line: str) -> None:
-    peak, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     source = f"{START}{start}\n" + f"{line}\n" * 40 + END
     assert [code for _, code in findings(source)] == ["GL101"]
-    assert time.process_time() - began < 5
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak < 100_000  # kilobytes
 
 

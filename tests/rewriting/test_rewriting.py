@@ -20,7 +20,7 @@ PROGRAMS = [
     *examples(),
 ]
 # Of so many programs one is rewritten in each way.
-ONE_OF = 30
+ONE_OF = 60
 # What is told by the form of the text: a hook's own `return`.
 BY_TEXT = {("chains_of_calls", "GL809")}
 # Something to rewrite for each rewriting.

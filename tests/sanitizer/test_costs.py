@@ -58,7 +58,7 @@ torch.manual_seed(0)
 model = torch.nn.Sequential(*(torch.nn.Linear(256, 256) for _ in range(4)))
 optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
 kept = [torch.zeros(1 << 20) for _ in range(40)]
-for _ in range(5):
+for _ in range(3):
     optimizer.zero_grad()
     loss = model(torch.randn(64, 256)).square().mean()
     weights = torch.ones(1 << 20, requires_grad=True)

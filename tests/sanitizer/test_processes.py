@@ -303,7 +303,7 @@ def _sent(project, number, *command):
     ):
         assert process.stdout.readline() == "ready\n"
         process.send_signal(number)
-        return process.communicate(timeout=100)[1], process.returncode
+        return process.communicate(timeout=300)[1], process.returncode
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")

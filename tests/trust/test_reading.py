@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="there are no pipes a
 def gradlint(folder, *arguments):
     """The command, which is killed where it hangs."""
     command = [sys.executable, "-m", "gradcheck_tool", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
 
 
 def make_special(path, kind):

@@ -11,6 +11,7 @@ from gradcheck_tool.gradcheck.manifolds import recognised
 from gradcheck_tool.harness.discovery import Discovery
 from gradcheck_tool.harness.inputs.case import InputSettings
 from gradcheck_tool.harness.inputs.finding import cases
+from gradcheck_tool.harness.inputs.synthesised import trial
 from gradcheck_tool.harness.inputs.synthesised.specs import FLOATING, SPECIAL, TensorSpec, build, describe
 from gradcheck_tool.harness.loading import load_function
 
@@ -153,7 +154,8 @@ def test_an_import_is_not_cut_short(synthesise):
     assert synthesise("Importing")[1].cases
 
 
-def test_a_forward_that_never_ends_ends_the_search(synthesise):
+def test_a_forward_that_never_ends_ends_the_search(synthesise, monkeypatch):
+    monkeypatch.setattr(trial, "_SECONDS", 0.2)
     _, found = synthesise("Endless")
     assert found.cases == ()
     assert "works for longer than" in found.tried[-1]
