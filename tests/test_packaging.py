@@ -79,7 +79,7 @@ class TestStart:
         return set(names), result.returncode
 
     def test_check_never_imports_torch_or_numpy(self):
-        modules, status = self.imported("check", "--no-cache", FIXTURES)
+        modules, status = self.imported("check", "--no-cache", FIXTURES / "calls")
         assert status == 1
         assert not {"torch", "numpy"} & modules
 

@@ -86,11 +86,14 @@ def is_pythons_own(status, err, number):
     if number != signal.SIGINT:
         return status == -number
     ours = err.replace("gradcheck_tool/__init__.py", "").replace("gradcheck_tool/__main__.py", "")
+    if not err:  # before Python answers it at all
+        return status == -number
     return status == 1 and "Traceback" in err and "gradcheck_tool/" not in ours
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-@pytest.mark.parametrize("milliseconds", [*range(20, 100, 10), *range(100, 1000, 90)])
+@pytest.mark.parametrize(
+    ("milliseconds", "jobs"), zip([*range(20, 100, 10), *range(100, 1000, 90)], [1, 2] * 9, strict=True)
+)
 def test_at_any_time(tmp_path, milliseconds, jobs):
     write_many(tmp_path, 20)
     process = start(tmp_path, "check", "--fix", "--jobs", jobs, "--output-format", "sarif=out/r.sarif", ".")
@@ -104,7 +107,7 @@ def test_at_any_time(tmp_path, milliseconds, jobs):
     assert {path.read_text() for path in tmp_path.glob("*.py")} <= {BAD, GOOD}
 
 
-@pytest.mark.parametrize("milliseconds", [20, 40, 60, 80, 130, 210, 340, 550, 890])
+@pytest.mark.parametrize("milliseconds", [30, 80, 130, 210, 550])
 @pytest.mark.parametrize(
     "arguments", [("gradcheck", "slow.py"), ("run", "sleep.py"), ("check", "--watch"), ("check", "-")]
 )
