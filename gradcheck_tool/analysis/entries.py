@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -78,39 +78,39 @@ def analyze(
     """
     library.load()
     events: list[Event] = []
-    m = Solver(lambda event: _collect(events, event, m), plan.limit, plan.total, plan.single)
-    m.program.main, m.program.imports = module, imports
-    m.budget.known_long = plan.known_long
-    m.program.models = models or model_packs(())
-    m.program.mended, m.program.pause = plan.mended, plan.pause
-    m.program.refinement = roles.Refinement(m, elsewhere)
-    start = State()
-    listening = listen(m, trackers)
-    ways = Ways(m)
-    ends = _run_body(m, start, module)
-    bases = [end.state for end in ends if end.kind == "return"] or [end.state for end in ends[:1]]
-    base = bases[0] if bases else None
-    for end in ends:
-        _report(m, end)
-    if extent is not None:
-        extent.entered = set() if m.budget.exhausted else entered_elsewhere(m.program.entered, module)
-    if base is not None:
-        base.exc = None
-        plan.bound_rest(m.budget)
-        for each in bases:
-            _at_any_time(each)
-        _run_uncalled(m, bases, module, Starts(module, plan))
-    cut_short = plan.starts if base is not None and m.budget.narrowed else frozenset()
-    for event in ordinary_use.news(m.program.ordinary, events, m.program.reached):
-        m.emit(event)
-    m.tell(base or start, RunEnded(module, m.budget.is_complete, cut_short))
-    for tracker in listening:
-        tracker.conclude()
-    if extent is not None:
-        extent.unfinished = list(dict.fromkeys(m.budget.exhausted))
-        extent.long = frozenset(m.budget.long_names)
-        extent.is_short |= m.budget.is_short
-    m.dismiss()
+    solver = Solver(lambda event: _collect(events, event, solver), plan.limit, plan.total, plan.single)
+    with closing(solver) as m:
+        m.program.main, m.program.imports = module, imports
+        m.budget.known_long = plan.known_long
+        m.program.models = models or model_packs(())
+        m.program.mended, m.program.pause = plan.mended, plan.pause
+        m.program.refinement = roles.Refinement(m, elsewhere)
+        start = State()
+        listening = listen(m, trackers)
+        ways = Ways(m)
+        ends = _run_body(m, start, module)
+        bases = [end.state for end in ends if end.kind == "return"] or [end.state for end in ends[:1]]
+        base = bases[0] if bases else None
+        for end in ends:
+            _report(m, end)
+        if extent is not None:
+            extent.entered = set() if m.budget.exhausted else entered_elsewhere(m.program.entered, module)
+        if base is not None:
+            base.exc = None
+            plan.bound_rest(m.budget)
+            for each in bases:
+                _at_any_time(each)
+            _run_uncalled(m, bases, module, Starts(module, plan))
+        cut_short = plan.starts if base is not None and m.budget.narrowed else frozenset()
+        for event in ordinary_use.news(m.program.ordinary, events, m.program.reached):
+            m.emit(event)
+        m.tell(base or start, RunEnded(module, m.budget.is_complete, cut_short))
+        for tracker in listening:
+            tracker.conclude()
+        if extent is not None:
+            extent.unfinished = list(dict.fromkeys(m.budget.exhausted))
+            extent.long = frozenset(m.budget.long_names)
+            extent.is_short |= m.budget.is_short
     return [event for event in events if ways.is_certain(event)]
 
 

@@ -57,6 +57,7 @@ def _check(source: str, filename: str, ruleset: RuleSet, around: ImportContext) 
     from gradcheck_tool.ir.outline import outline
 
     outlined = outline(source)
+    around.pace.pause()
     candidates = (
         None if outlined is None else ruleset.triage.candidates(outlined, around.leads, around.computes)
     )
@@ -202,6 +203,7 @@ class _Program:
         from gradcheck_tool.ir.lower import lower_light, lower_module, lower_outline
 
         candidates = self._candidates
+        self._around.pace.pause()
         if self._outline is not None:
             if candidates is not None and not candidates.body:
                 part = lower_outline(self._outline, self._filename, candidates.functions)

@@ -115,7 +115,7 @@ class Solver:
         for hear in self.listeners.get(type(fact), ()):
             hear(self, s, fact)
 
-    def dismiss(self) -> None:
+    def close(self) -> None:
         """End the run: let go of all that refers back here.
 
         What the run has made is freed with it then, and does not wait for the garbage collector.

@@ -49,6 +49,9 @@ def serve(connection: Connection, settings: Settings) -> None:
         while True:
             for answer in worker.carry_out(inbox.next()):
                 connection.send(answer)
+                if answer.is_first:
+                    # Now, while nobody waits, and not in the middle of the next quick check.
+                    gc.collect(0)
             if inbox.is_empty:
                 gc.collect(0)
 

@@ -58,3 +58,14 @@ def test_what_ends_a_check_comes_from_where_it_is_asked():
 
     with pytest.raises(Outdated):
         check_source(SHORT, "program.py", RULES, ImportContext(pace=Pace(pause=pause)))
+
+
+def test_an_outdated_check_stops_before_it_executes_anything(monkeypatch):
+    def pause():
+        raise Outdated
+
+    executed = []
+    monkeypatch.setattr("gradcheck_tool.analysis.entries.analyze", lambda *_: executed.append(1) or [])
+    with pytest.raises(Outdated):
+        check_source(SHORT, "program.py", RULES, ImportContext(pace=Pace(pause=pause)))
+    assert not executed
