@@ -226,10 +226,10 @@ def _unknown_next(s: State, ref: Ref | None, value: Value) -> Outcomes:
 
 def _advance_unknown(m: Interpreter, s: State, ref: Ref, record: Iter, site: Any) -> Outcomes:
     source = record.parts[0] if record.parts else NONE
-    if isinstance(source, Ref):
-        element = model_of(s, source).element(s, source, site)
-        return _unknown_next(s, ref, element if element is not None else unknown())
-    return _unknown_next(s, ref, inherit(s, _another(source), (source,)))
+    element = model_of(s, source).element(s, source, site)
+    if element is None:
+        element = unknown() if isinstance(source, Ref) else inherit(s, _another(source), (source,))
+    return _unknown_next(s, ref, element)
 
 
 def _advance_some(m: Interpreter, s: State, ref: Ref, record: Iter, site: Any) -> Outcomes:

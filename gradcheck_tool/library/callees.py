@@ -50,7 +50,7 @@ from gradcheck_tool.library.torch.opaque_modules import (
 from gradcheck_tool.library.torch.tensor_model import TensorModel
 from gradcheck_tool.library.torch.tensor_numbers import write_array
 from gradcheck_tool.library.torch.tensor_values import adopt, as_tensor
-from gradcheck_tool.library.torch.unknown_layers import call_inherited, call_layer
+from gradcheck_tool.library.torch.unknown_layers import call_inherited, call_layer, one_of_layers
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -98,6 +98,10 @@ class MethodModel(ObjectModel[Method]):
 @models(Symbol)
 class SymbolModel(DtypeModel):
     """Values of which nothing is known."""
+
+    def element(self, s: State, obj: Symbol, site: Any) -> Value | None:
+        """What a module goes through to call it are layers."""
+        return one_of_layers(s, obj)
 
     def get_item(self, m: Interpreter, s: State, obj: Symbol, index: Value, site: Any) -> Outcomes | None:
         """A part of a module's result that has several indices (`logits[:, 0]`) is one of a tensor."""

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.records import Class, Instance
-from gradcheck_tool.domain.values import GRAPH, Const, Ref, Symbol, Value
+from gradcheck_tool.domain.values import GRAPH, Const, Ref, Symbol, Value, unknown
 from gradcheck_tool.library.torch.module_tree import is_module
 from gradcheck_tool.library.torch.opaque_modules import (
     call_is_recorded,
@@ -44,6 +44,20 @@ def note_layers(s: State, values: Iterable[Value]) -> None:
     """A list of modules keeps what nothing else is known of: they are modules."""
     for value in values:
         note_layer(s, value, "")
+
+
+def one_of_layers(s: State, value: Symbol) -> Symbol | None:
+    """One of what a module keeps and goes through, of which nothing is known; None for what others have."""
+    key, known = value.key, s.memory.get(Symbol(("layer", value)))
+    name = known.value if isinstance(known, Const) else None
+    if isinstance(key, tuple) and key[0] == "attr" and value.kind is None:
+        owner = s.get(key[1], Instance)
+        name = str(key[2]) if owner is not None and is_module(s, owner) else name
+    if not name:
+        return None
+    one = unknown()
+    note_layer(s, one, name)
+    return one
 
 
 def call_layer(m: Interpreter, s: State, call: Call) -> Value | None:

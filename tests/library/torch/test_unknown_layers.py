@@ -67,10 +67,41 @@ class Head(nn.Module):
     ),
 }
 
+# What stands in for a base out of sight.
+SURROUNDINGS = """
+import torch
+class Base(torch.nn.Module):
+    def __init__(self, depth):
+        super().__init__()
+        self.blocks = torch.nn.ModuleList([torch.nn.Linear(3, 3) for _ in range(depth)])
+"""
+INHERITED = Open(
+    HEAD
+    + """
+class Stack(Base):
+    def __init__(self, depth):
+        super().__init__(depth)
+        self.embed = nn.Linear(3, 3)
+
+    def forward(self, x):
+        x += self.embed(x)  # <- GL201
+        for n, block in enumerate(self.blocks):
+            x = block(x)
+        return x, n
+""",
+    "x += self.embed(x)  # <- GL201",
+    "x = x + self.embed(x)",
+    "(Stack(2)(torch.ones(2, 3, requires_grad=True) * 1)[0]).sum().backward()",
+)
+
 
 @pytest.mark.parametrize("case", OPEN.values(), ids=OPEN)
 def test_pytorch_agrees(case: Open) -> None:
     check_open(case)
+
+
+def test_layers_that_a_base_out_of_sight_has_compute() -> None:
+    check_open(INHERITED, SURROUNDINGS)
 
 
 def test_what_a_module_calls_that_is_no_layer_gives_no_graph() -> None:
