@@ -27,7 +27,9 @@ from gradcheck_tool import (
 )
 
 # What is done with an optimizer without letting it step, or showing it to code that may.
-_QUIET = r"zero_grad|state_dict|load_state_dict|param_groups|add_param_group|defaults"
+_QUIET = r"zero_grad|state_dict|load_state_dict|param_groups|add_param_group|defaults|scaler"
+# What an optimizer is wrapped by, in whose place the result comes.
+_PREPARED = r"\s*=\s*[\w.]*\bprepare\(\s*"
 _COMMENT = re.compile(r"#[^\n]*")
 
 
@@ -53,7 +55,8 @@ class Steps(Tracker):
         module = record.env.module
         text = _COMMENT.sub("", module.source)
         for func in (s.get(value, Func) for value in record.attrs.values()):
-            for i in _kept(func.function.worked_out(FunctionBody)) if func is not None else ():
+            body = func.function.worked_out(FunctionBody) if func is not None else None
+            for i in _kept(body, text) if body is not None else ():
                 if _is_idle(rf"\.{i.name}", text):
                     self._report(module, i.node, f"self.{i.name}", ((record.name, i.name),))
 
@@ -84,11 +87,24 @@ def _is_in_sight(s: State, base: Value) -> bool:
     return of_torch or s.get(base, Class) is not None
 
 
-def _kept(body: FunctionBody) -> Iterator[nodes.SetAttr]:
+def _kept(body: FunctionBody, text: str) -> Iterator[nodes.SetAttr]:
     """Where a method keeps an optimizer that it makes as an attribute of its object."""
-    for i in body.instrs:
-        if isinstance(i, nodes.SetAttr) and body.source(i.obj) in body.params[:1] and _is_made(body, i.src):
-            yield i
+    own = (i for i in body.instrs if isinstance(i, nodes.SetAttr) and body.source(i.obj) in body.params[:1])
+    return (i for i in own if _is_made(body, i.src) or _is_made_as_others(body, i.src, text))
+
+
+def _is_made_as_others(body: FunctionBody, reg: int, text: str) -> bool:
+    """Is it what a function makes of parameters that makes others which step (`get_optimizer(...)`)?"""
+    made = body.made.get(reg)
+    func = body.made.get(made.func) if isinstance(made, nodes.Call) else None
+    if not isinstance(made, nodes.Call) or not isinstance(func, nodes.LoadName) or not made.args:
+        return False
+    given = body.made.get(made.args[0].value)
+    asked = body.made.get(given.func) if isinstance(given, nodes.Call) else None
+    if not isinstance(asked, nodes.GetAttr) or asked.name != "parameters":
+        return False
+    others = re.findall(rf"\.(\w+)\s*=\s*{func.name}\(", text)
+    return any(re.search(rf"\.{name}\s*\.step\(", text) is not None for name in others)
 
 
 def _is_made(body: FunctionBody, reg: int) -> bool:
@@ -110,6 +126,7 @@ def _is_idle(name: str, text: str) -> bool:
     quiet = (
         rf"{name}\s*(?::[\w\s.,|\[\]'\"]+)?=(?!=)",
         rf"{name}\s*\.(?:{_QUIET})\b",
+        rf"{name}{_PREPARED}(?:self(?=\.))?{name}\b(?=\s*\))",
         rf"(?:LR|[sS]cheduler|schedule\w*)\(\s*(?:optimizer\s*=\s*)?(?:self(?=\.))?{name}\b(?=\s*[,)])",
     )
     if re.search(r"\bbackward\(", text) is None or re.search(r"\.grad\b(?!\()", text) is not None:

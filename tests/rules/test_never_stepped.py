@@ -94,3 +94,37 @@ def test_what_may_step_elsewhere_is_quiet(name: str) -> None:
     source, old, new = QUIET[name]
     assert old in source
     assert "GL416" not in [finding.code for finding in told(source.replace(old, new))]
+
+
+PREPARED = (
+    HEAD
+    + """
+from optimizers import get_optimizer
+
+class Networks:
+    def __init__(self, actor, critic, accelerator):
+        self.actor, self.critic, self.accelerator = actor, critic, accelerator
+        self.of_actor = get_optimizer(self.actor.parameters(), lr=0.1)
+        self.of_critic = get_optimizer(self.critic.parameters(), lr=0.1)
+        self.of_critic = self.accelerator.prepare(self.of_critic)
+
+    def state(self):
+        return self.of_critic.state_dict()
+
+    def learn(self, x):
+        self.of_actor.zero_grad()
+        self.accelerator.backward(self.critic(self.actor(x)).mean())
+        self.of_actor.step()
+"""
+)
+
+
+def test_what_is_made_as_others_that_step_is_an_optimizer() -> None:
+    found = [(finding.code, finding.location.start.row) for finding in told(PREPARED)]
+    assert found == [("GL416", 12)]
+    for old, new in (
+        ("self.of_actor.step()", "self.of_actor.step()\n        self.of_critic.step()"),
+        ("self.of_critic = self.accelerator", "self.accelerator"),
+        ("        self.of_actor.step()\n", "        step(self)\n"),
+    ):
+        assert "GL416" not in [finding.code for finding in told(PREPARED.replace(old, new))]
