@@ -58,11 +58,16 @@ def _imports_torch(module: cst.Module) -> bool:
 
 @rewriting
 def methods_to_functions(module: cst.Module) -> cst.Module:
-    """`torch.exp(x)` for `x.exp()`."""
+    """`torch.exp(x)` for `x.exp()`, where the program gives no object an attribute of that name."""
+    given = {
+        one.target.attr.value
+        for one in nodes(module, cst.AssignTarget)
+        if isinstance(one.target, cst.Attribute)
+    }
 
     def change(node: cst.Call, around: Any) -> cst.Call:
         func = node.func
-        if not isinstance(func, cst.Attribute) or func.attr.value not in _TENSOR_METHODS:
+        if not isinstance(func, cst.Attribute) or func.attr.value not in _TENSOR_METHODS - given:
             return node
         if text(func.value).split(".")[0] in {"torch", "F", "nn", "math", "np", "numpy", "cmath"}:
             return node
