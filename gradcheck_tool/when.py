@@ -116,8 +116,8 @@ MANAGER_NOT_ENTERED = Trigger(
 )
 INFERENCE_MODE = Trigger("inference_mode(", in_file=GRAD_SOURCES, mentions=("inference_mode",))
 
-# Writes in place.
-WRITE = r"[a-z0-9]_\(|\]\s*=[^=]|[-+*/@%&|^]=|//=|\*\*=|<<=|>>="
+# Writes in place; a method that does may be called later, by another name.
+WRITE = r"[a-z0-9]_\(|\.[a-z]\w*[a-z0-9]_\b|\]\s*=[^=]|[-+*/@%&|^]=|//=|\*\*=|<<=|>>="
 SHARED_WRITE = Trigger(
     pattern=WRITE,
     where=Condition.WRITES_TO_SHARED,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.ir.outline import Unit
 
 _WITHOUT_GRAD = re.compile(r"\s*@[\w.]*(?:no_grad|inference_mode)\(")
-_INPLACE_CALL = re.compile(r"[a-zA-Z0-9]_\(|:=")
+_INPLACE_METHOD = re.compile(r"[a-zA-Z0-9]_(?!\w)|:=")
 _CUT = re.compile(
     r"\.(?:item|tolist|numpy|detach|long|int|sign|round)\(|\.data\b|no_grad|\b(?:tensor|float|from_numpy)\(|"
     r"arg(?:max|min|sort)|[^-]>|<"
@@ -138,7 +138,7 @@ def _writes_to_shared(file: FileText, unit: Unit) -> bool:
         file.may_require_grad and any(name in code for name in file.leaves) and _records_graph(file, unit)
     ):
         return False
-    by_calls = _INPLACE_CALL.search(code) is not None or any(f"{name}(" in code for name in file.writers)
+    by_calls = _INPLACE_METHOD.search(code) is not None or any(f"{name}(" in code for name in file.writers)
     return may_write_to(unit.node, file.leaves, file.writers, by_calls=by_calls)
 
 

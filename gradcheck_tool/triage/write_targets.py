@@ -96,6 +96,8 @@ def _assignments(
             written.append(node.target.value if isinstance(node.target, ast.Subscript) else node.target)
         elif isinstance(node, ast.Call):
             written += _written_by(node, functions)
+        elif isinstance(node, ast.Attribute):
+            written += _written_through(node)
     return made_of, written
 
 
@@ -116,11 +118,16 @@ def _written_by(call: ast.Call, functions: frozenset[str]) -> Iterator[ast.expr]
     if name in functions:
         yield from call.args
         yield from (keyword.value for keyword in call.keywords)
-    if not name.endswith("_") or name.endswith("__") or name == "requires_grad_":
-        return
-    if isinstance(func, ast.Attribute) and "init" not in _sources(func.value):
-        yield func.value
+    if isinstance(func, ast.Attribute) and any(_written_through(func)):
         yield from call.args[:1]
+
+
+def _written_through(method: ast.Attribute) -> Iterator[ast.expr]:
+    """The owner of an in-place operation. It may be called later, by another name."""
+    name = method.attr
+    is_in_place = name.endswith("_") and not name.endswith("__") and name != "requires_grad_"
+    if is_in_place and "init" not in _sources(method.value):
+        yield method.value
 
 
 def writes_to_parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

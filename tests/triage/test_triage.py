@@ -207,3 +207,32 @@ def test_a_trigger_may_leave_code_out_and_ask_for_a_text_in_the_file() -> None:
         outlined = outline(head + code)
         assert outlined is not None
         assert Triage([trigger]).candidates(outlined).functions == functions
+
+
+POLICY = """
+import torch
+from torch import nn
+
+class Policy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(2, 4)
+
+    def {method}(self, states):
+        means, log_stds = self.net(states).chunk(2, dim=-1)
+        {write}
+        return means + torch.randn_like(means) * log_stds.exp()
+"""
+
+
+@pytest.mark.parametrize("method", ["sample", "forward"])
+@pytest.mark.parametrize(
+    ("write", "codes"),
+    [
+        ("log_stds.clamp_(-20, 2)", {"GL204"}),
+        ("clamp = log_stds.clamp_; clamp(-20, 2)", {"GL204"}),
+        ("clamp = log_stds.clamp; clamp(-20, 2)", set()),
+    ],
+)
+def test_a_method_that_writes_may_be_called_by_another_name(method: str, write: str, codes: set[str]) -> None:
+    assert found(POLICY.format(method=method, write=write)) == codes
