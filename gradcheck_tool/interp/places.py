@@ -272,20 +272,38 @@ def counters(way: Sequence[Any], loop: Any) -> list[Any]:
     ]
 
 
-def _is_modulo(test: Any, loop: Any) -> bool:
+def _is_modulo(test: Any, loop: Any, seen: frozenset[str] = frozenset()) -> bool:
     """Is it a modulo test, or a variable that the loop sets to nothing but one?"""
     if type(test).__name__ != "Name":
         return _has_modulo(test)
-    values = list(_assigned(loop, test.value))
-    return bool(values) and all(_has_modulo(value) for value in values)
+    values = list(_assigned(loop, test.value)) if test.value not in seen else []
+    return bool(values) and all(_is_modulo(value, loop, seen | {test.value}) for value in values)
 
 
 def _assigned(node: Any, name: str) -> Iterator[Any]:
     """What the statements below a node assign to a variable."""
-    if type(node).__name__ == "Assign" and getattr(node.targets[0].target, "value", None) == name:
-        yield node.value
+    kind = type(node).__name__
+    if kind == "Assign":
+        for each in node.targets:
+            yield from _bound(each.target, node.value, name)
+    elif kind in ("AnnAssign", "NamedExpr") and node.value is not None:
+        yield from _bound(node.target, node.value, name)
     for child in node.children:
         yield from _assigned(child, name)
+
+
+def _bound(target: Any, value: Any, name: str) -> Iterator[Any]:
+    """What a variable in a target gets of a value; the target itself where that is not written there."""
+    if type(target).__name__ == "Name":
+        if target.value == name:
+            yield value
+    elif type(target).__name__ in ("Tuple", "List"):
+        values = value.elements if type(value).__name__ in ("Tuple", "List") else ()
+        is_plain = len(values) == len(target.elements) and not any(
+            type(each).__name__.startswith("Starred") for each in (*values, *target.elements)
+        )
+        for number, each in enumerate(target.elements):
+            yield from _bound(each.value, values[number].value if is_plain else target, name)
 
 
 def _has_modulo(node: Any) -> bool:
