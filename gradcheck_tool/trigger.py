@@ -26,6 +26,7 @@ class Condition(Enum):
         "it is the `forward` of a class, and a method or function of the file that it calls writes in place"
     )
     BINDS_BUFFER = "it is no constructor and binds an attribute that the file registers as a buffer"
+    BINDS_PARAMETER = "it binds an attribute that the file makes a Parameter to something else"
     WRITES_TO_SHARED = "it writes in place to what may be a parameter or share memory with another tensor"
     CALLS_WRITER = "it calls a function of the file that writes in place to what it is given"
     GIVES_TO_NUMPY = "what the file computes with gradients may reach NumPy"

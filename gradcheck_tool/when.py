@@ -167,7 +167,7 @@ PARAMETER = Trigger(
 MODULE_PARAMETER = Trigger("Parameter(", r"self\.\w+\s*(?::[^=\n]+)?=\s*(?:\w+\.)*Parameter\(", callers=False)
 PLAIN_CONTAINER = Trigger(
     "self.",
-    r"(?m)self\.\w+\s*(?::[^=\n]+)?=\s*(?:[\[{(]|\w+\s*(?:$|if\b)|\w+\()",
+    r"(?m)self\.\w+\s*(?::[^=\n]+)?=\s*(?:[\[{(]|\w+\s*(?:$|if\b)|(?:self\.)?\w+\()",
     in_file=GRAD_SOURCES,
     where=Condition.KEEPS_IN_CONTAINER,
     callers=False,

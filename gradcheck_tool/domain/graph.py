@@ -195,7 +195,7 @@ class Tensor(Record):
         self.base: Ref | None = None
         self.view: str | None = None
         self.base_version: Value = NONE
-        self.is_param = False
+        self.is_param: bool | None = False
         self.inference = False
         self.grad: Value = NONE
         self.grad_state = "none"

@@ -157,7 +157,7 @@ def _stands_for_all(s: State, items: list[Value]) -> bool:
     """Is it the one that stands for all parameters of a module, or the row with its name?"""
     last = items[-1] if items else None
     tensor = s.get(last.items[-1] if isinstance(last, Tup) and last.items else last, Tensor)
-    return tensor is not None and tensor.is_summary and tensor.is_param
+    return tensor is not None and tensor.is_summary and tensor.is_param is True
 
 
 def _has_tensor(s: State, value: Value) -> bool:

@@ -34,6 +34,8 @@ MOST_CHOICES = 3
 # The names of the results that `module._parameters` lists: they are no Parameters.
 IN_TABLE = "#in-table"
 _CHOSEN = (Class, Func, Instance, LibraryObject)
+# Classes of these modules are told what they hold, and are the same classes.
+_GENERIC = ("builtins.", "collections.", "torch.utils.data.", "typing.")
 
 
 def get(m: Interpreter, s: State, obj: Value, index: Value, site: Any) -> Outcomes:
@@ -55,11 +57,23 @@ def get(m: Interpreter, s: State, obj: Value, index: Value, site: Any) -> Outcom
     if isinstance(obj, LibraryObject) and obj.name.endswith(".__dict__"):
         owner = LibraryObject(obj.name.removesuffix(".__dict__"))
         return member(m, s, owner, index, site) or [(s, unknown())]
+    if _is_generic(s, obj):
+        return [(s, obj)]
     known = model_of(s, obj).get_item(m, s, obj, index, site)
     if known is None and isinstance(obj, Symbol):
         key = Symbol(("item", obj, index), obj.kind)
         return [(s, s.memory.get(key) or inherit(s, key, (obj,)))]
     return known if known is not None else [(s, unknown())]
+
+
+def _is_generic(s: State, obj: Value) -> bool:
+    """Does `C[int]` stand for the class itself? Others are asked for a member, or do what they say."""
+    if isinstance(obj, LibraryObject):
+        return obj.name.startswith(_GENERIC)
+    record = s.get(obj, Class)
+    if record is None or "__class_getitem__" in record.attrs:
+        return False
+    return not any(isinstance(base, LibraryObject) and base.name.startswith("enum.") for base in record.mro)
 
 
 def item_of(s: State, items: list[Value], is_open: bool, index: Value, is_list: bool) -> Value:

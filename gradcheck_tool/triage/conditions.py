@@ -27,6 +27,8 @@ _CUT = re.compile(
 _CUT_ANY = re.compile(r"\.(?:item|tolist|numpy|round|sign|floor)\(|arg(?:max|min|sort)\(|topk\(|\btensor\(")
 _CUT_PARAMETER = re.compile(r"\.(?:detach|long|int|bool)\(|\.data\b|no_grad\(|[^-]>|<|\bfloat\(")
 _BOUND = re.compile(r"\bself\.(\w+)\s*=[^=]")
+# What is bound to an attribute but None, a Parameter and what makes one.
+_BOUND_TO_OTHER = re.compile(r"\bself\.(\w+)\s*=(?!=|\s*(?:None\b|(?:\w+\.)*Parameter\())")
 _WRITE = re.compile(WRITE)
 # What is called by its name, or as a method of the same object.
 _CALLED = re.compile(r"(?<![\w.])(?:self\.)?\w+(?=\()")
@@ -91,6 +93,11 @@ def _helpers(file: FileText, unit: Unit, owners: set[str]) -> list[Unit]:
 def _binds_buffer(file: FileText, unit: Unit) -> bool:
     is_method = unit.owner in file.derived and unit.name != "__init__" and _records_graph(file, unit)
     return is_method and any(name in file.buffers for name in _BOUND.findall(unit.text))
+
+
+def _binds_parameter(file: FileText, unit: Unit) -> bool:
+    bound = _BOUND_TO_OTHER.findall(unit.text) if _is_in_class(file, unit) else []
+    return any(name in file.own_parameters for name in bound)
 
 
 def _computes_loss(file: FileText, unit: Unit) -> bool:
@@ -177,8 +184,12 @@ def _drops_copy(file: FileText, unit: Unit) -> bool:
 
 
 def _keeps_in_container(file: FileText, unit: Unit) -> bool:
-    in_class = unit.owner in file.derived or _CLASS.search(unit.text) is not None
-    return in_class and keeps_in_plain_container(unit.node)
+    return _is_in_class(file, unit) and keeps_in_plain_container(unit.node, file.list_makers)
+
+
+def _is_in_class(file: FileText, unit: Unit) -> bool:
+    """Is it a method of a class with bases, or has it a class?"""
+    return unit.owner in file.derived or _CLASS.search(unit.text) is not None
 
 
 def _gathers_in_loop(_: FileText, unit: Unit) -> bool:
@@ -199,6 +210,7 @@ _TESTS: dict[Condition, Callable[[FileText, Unit], bool]] = {
     Condition.CUTS_FORWARD: _cuts_forward,
     Condition.HELPS_FORWARD_WRITE: _helps_forward_write,
     Condition.BINDS_BUFFER: _binds_buffer,
+    Condition.BINDS_PARAMETER: _binds_parameter,
     Condition.WRITES_TO_SHARED: _writes_to_shared,
     Condition.CALLS_WRITER: _calls_writer,
     Condition.CALLS_INPLACE_LAYER: _calls_inplace_layer,

@@ -7,6 +7,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.triage.origins import LAYER, Origins
+from gradcheck_tool.triage.plain_containers import gives_plain_container
 from gradcheck_tool.triage.write_targets import writes_to_parameters
 from gradcheck_tool.when import GRAD_SOURCES, WRITE
 
@@ -26,6 +27,7 @@ _GIVE_GRAD = frozenset(
 _INPLACE = re.compile(WRITE)
 _TRAINS = re.compile(r"backward\(|\.step\(|\.grad\b")
 _CALLED = re.compile(r"\w+(?=\()")
+_LAYER = re.compile(r"(?<!\w)[A-Z]\w*\(")
 _LAYER_NAME = re.compile(r"self\.(\w+)\s*(?::[^=]+)?=\s*(?:torch\.)?nn\.[A-Z]")
 _PARAMETER_NAME = re.compile(r"self\.(\w+)\s*(?::[^=]+)?=.*Parameter\(|register_parameter\(\s*[\"'](\w+)")
 _BUFFER_NAME = re.compile(r"register_buffer\(\s*(?:name\s*=\s*)?[\"'](\w+)")
@@ -61,6 +63,12 @@ class FileText:
         return frozenset(unit.name for unit in units if writes_to_parameters(unit.node))
 
     @cached_property
+    def list_makers(self) -> frozenset[str]:
+        """The names of its functions and methods that make layers and give them in a plain container."""
+        units = (unit for unit in self.outline.units if "return" in unit.text and _LAYER.search(unit.text))
+        return frozenset(unit.name for unit in units if gives_plain_container(unit.node))
+
+    @cached_property
     def function_classes(self) -> frozenset[str]:
         """Classes that may derive from torch.autograd.Function."""
         classes = self.outline.classes.items()
@@ -84,7 +92,7 @@ class FileText:
     @cached_property
     def leaves(self) -> frozenset[str]:
         """Names of parameters, and of what gives parameters and views."""
-        return _LEAVES | VIEWS | self._own_parameters
+        return _LEAVES | VIEWS | self.own_parameters
 
     @cached_property
     def buffers(self) -> frozenset[str]:
@@ -95,7 +103,7 @@ class FileText:
     def givers_of_grad(self) -> frozenset[str]:
         """Names of what gives tensors that require grad."""
         made = {name for line in self._layer_lines for name in _LAYER_NAME.findall(line)}
-        return _GIVE_GRAD | self._own_parameters | made
+        return _GIVE_GRAD | self.own_parameters | made
 
     @cached_property
     def inplace_layers(self) -> frozenset[str]:
@@ -154,7 +162,8 @@ class FileText:
         return found
 
     @cached_property
-    def _own_parameters(self) -> frozenset[str]:
+    def own_parameters(self) -> frozenset[str]:
+        """Attributes that its lines make Parameters."""
         lines = [line for line in self.outline.lines if "aram" in line]
         pairs = [pair for line in lines for pair in _PARAMETER_NAME.findall(line)]
         return frozenset(name for pair in pairs for name in pair if name)

@@ -24,12 +24,25 @@ _ADDERS = frozenset({"append", "extend", "insert", "update", "setdefault", "add"
 _PLAIN = frozenset(dir(builtins)) | _MAKERS
 
 
-def keeps_in_plain_container(method: ast.AST) -> bool:
-    """May an attribute of `self` be a container that something like a module was put into?"""
-    found = _Containers()
+def keeps_in_plain_container(method: ast.AST, makers: frozenset[str] = frozenset()) -> bool:
+    """May an attribute of `self` be a container that something like a module was put into?
+
+    `makers` are functions and methods of the file that give such a container.
+    """
+    found = _Containers(makers)
     for statement in statements_in(method):
         found.see(statement)
     return bool(found.filled & found.kept)
+
+
+def gives_plain_container(function: ast.AST) -> bool:
+    """May a function return a container that something was put into?"""
+    found = _Containers()
+    for statement in statements_in(function):
+        if isinstance(statement, ast.Return) and found.is_filled(statement.value):
+            return True
+        found.see(statement)
+    return False
 
 
 class _Containers:
@@ -38,7 +51,8 @@ class _Containers:
     `filled` are those that got something that a call made, `kept` those that an attribute holds.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, makers: frozenset[str] = frozenset()) -> None:
+        self._makers = _MAKERS | makers
         self._containers: set[str] = set()
         self.filled: set[str] = set()
         self.kept: set[str] = set()
@@ -55,6 +69,12 @@ class _Containers:
                 name = _name(call.func.value)
                 if name in self._containers and any(map(self._is_made, call.args)):
                     self.filled.add(name)
+
+    def is_filled(self, value: ast.expr | None) -> bool:
+        """May it be a container with something in it?"""
+        if value is None or not self._is_container(value):
+            return False
+        return _name(value) in self.filled or (not _name(value) and self._is_made(value))
 
     def _assigned(self, target: ast.expr, value: ast.expr) -> None:
         if isinstance(target, ast.Subscript):
@@ -75,7 +95,7 @@ class _Containers:
             return True
         if isinstance(value, ast.Call):
             func = value.func
-            return (func.attr if isinstance(func, ast.Attribute) else _name(func)) in _MAKERS
+            return (func.attr if isinstance(func, ast.Attribute) else _name(func)) in self._makers
         if isinstance(value, ast.IfExp):
             return self._is_container(value.body) or self._is_container(value.orelse)
         if isinstance(value, ast.BinOp):

@@ -115,7 +115,7 @@ def _is_lasting(s: State, value: Value) -> bool:
     """Is it a module, an attribute of one, or a parameter: the same in each iteration?"""
     tensor = s.get(value, Tensor)
     if tensor is not None:
-        return tensor.leaf is True and tensor.is_param
+        return tensor.leaf is True and tensor.is_param is True
     key = value.key if isinstance(value, Symbol) else None
     if isinstance(key, tuple) and len(key) == 3 and key[0] == "attr":
         return _is_lasting(s, key[1])

@@ -89,7 +89,7 @@ class Exhausted(Tracker):
         items = record.parts[0].items if record.parts and isinstance(record.parts[0], Tup) else ()
         last = items[-1] if items else None
         tensor = s.get(last.items[-1] if isinstance(last, Tup) and last.items else last, Tensor)
-        return tensor is not None and tensor.is_param
+        return tensor is not None and tensor.is_param is True
 
 
 class ParametersUsedUp(Rule):

@@ -27,6 +27,26 @@ Loss("mean")(w * 2).backward()
 Loss()(w * 2).backward()
 Loss("none")(w * 2).backward()  # raises
 """,
+    "a class that is told what it holds": """
+import torch
+from torch import nn
+from typing import Generic, Optional, TypeVar
+State = TypeVar("State")
+class Cell(nn.Module, Generic[State]):
+    def __init__(self, cell):
+        super().__init__()
+        self.cell = cell
+    def forward(self, x, state: Optional[State] = None):
+        return torch.sigmoid(self.cell(x))
+class Gated(Cell[State]):
+    pass
+class Residual(Gated[torch.Tensor]):
+    def forward(self, x, state=None):
+        y = super().forward(x)
+        y += x
+        return y
+Residual(nn.Linear(2, 2))(torch.ones(1, 2)).sum().backward()  # raises
+""",
     "super() through two classes": """
 import torch
 from torch import nn

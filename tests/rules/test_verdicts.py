@@ -247,6 +247,7 @@ REPORTED: list[tuple[str, ev.Event]] = [
     ),
     ("GL329", event(own("RegistrationAssigned"), attribute="x", method="register_buffer", kind="buffer")),
     ("GL330", event(own("ParameterGivenTwice"), parameter="w", made="f()", call="SGD([w, w])")),
+    ("GL331", event(own("ParameterAssigned"), name="w")),
     ("GL522", event(own("ModeForgotten"), module="Net", mode="mode", call="self.norm.train()")),
     ("GL523", event(own("SwitchAsCondition"), module="net", call="net.train()", mode="training")),
     ("GL212", event(own("TemporaryWritten"), target="x[0]", source="x", attribute="data")),

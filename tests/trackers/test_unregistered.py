@@ -35,6 +35,58 @@ symptom = len(list(net.parameters())) == 2
         "[nn.Linear(2, 2) for _ in range(2)]",
         "nn.ModuleList(nn.Linear(2, 2) for _ in range(2))",
     ),
+    "layers in a list that a method gives": Mistake(
+        HEAD
+        + """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = self._build(2)  # <- GL311 ModuleAttribute
+        self.head = nn.Linear(2, 1)
+
+    def _build(self, count):
+        layers = []
+        for _ in range(count):
+            layers.append(nn.Linear(2, 2))
+        return layers
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = torch.tanh(layer(x))
+        return self.head(x)
+
+net = Net()
+symptom = len(list(net.parameters())) == 2
+""",
+        "self._build(2)",
+        "nn.ModuleList(self._build(2))",
+    ),
+    "layers of a class that is told what it holds": Mistake(
+        HEAD
+        + """
+from typing import Generic, TypeVar
+State = TypeVar("State")
+
+class Cell(nn.Module, Generic[State]):
+    pass
+
+class Net(Cell[torch.Tensor]):
+    def __init__(self):
+        super().__init__()
+        self.layers = tuple(nn.Linear(2, 2) for _ in range(2))  # <- GL311 ModuleAttribute
+        self.head = nn.Linear(2, 1)
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = torch.tanh(layer(x))
+        return self.head(x)
+
+net = Net()
+symptom = len(list(net.parameters())) == 2
+""",
+        "tuple(nn.Linear(2, 2) for _ in range(2))",
+        "nn.ModuleList(nn.Linear(2, 2) for _ in range(2))",
+    ),
     "parameters in a plain list": Mistake(
         HEAD
         + """

@@ -73,6 +73,16 @@ def test_modules_may_be_kept_in_a_list_and_are_not_in_a_module_list() -> None:
     assert not holds(Condition.KEEPS_IN_CONTAINER, HEAD + CLASS.format(right))
 
 
+@pytest.mark.parametrize("made", ["return [nn.Linear(2, 2)]", "a = []\n    a.append(Layer())\n    return a"])
+def test_modules_may_be_kept_in_a_list_that_a_function_of_the_file_gives(made: str) -> None:
+    maker = f"def build():\n    {made}\n\n\n"
+    assert holds(Condition.KEEPS_IN_CONTAINER, HEAD + maker + CLASS.format("self.layers = build()"))
+    for other in ("self.layers = other()", "self.layers = nn.ModuleList(build())"):
+        assert not holds(Condition.KEEPS_IN_CONTAINER, HEAD + maker + CLASS.format(other))
+    scalar = maker.replace(made, "return nn.Linear(2, 2)")
+    assert not holds(Condition.KEEPS_IN_CONTAINER, HEAD + scalar + CLASS.format("self.layers = build()"))
+
+
 def test_what_is_given_to_a_function_that_writes() -> None:
     writer = "def write(x):\n    x.add_(1)\n\n\n"
     caller = "def f(model):\n    for p in model.parameters():\n        write(p)\n"
@@ -175,6 +185,18 @@ def test_a_method_that_binds_a_buffer() -> None:
     assert not holds(Condition.BINDS_BUFFER, source.format("last"))
 
 
+def test_a_method_that_binds_a_parameter_to_something_else() -> None:
+    source = HEAD + CLASS.format("self.scale = nn.Parameter(x)") + "\n    def update(self, x):\n        {}\n"
+    assert holds(Condition.BINDS_PARAMETER, source.format("self.scale = x * 2"))
+    for other in (
+        "self.last = x",
+        "self.scale = None",
+        "self.scale = torch.nn.Parameter(x)",
+        "self.scale == x",
+    ):
+        assert not holds(Condition.BINDS_PARAMETER, source.format(other))
+
+
 LOSS = (
     HEAD
     + """class PairLoss(nn.Module):
@@ -209,6 +231,7 @@ def test_every_condition_is_tried() -> None:
         Condition.CALLS_INPLACE_LAYER,
         Condition.CALLS_WRITER,
         Condition.BINDS_BUFFER,
+        Condition.BINDS_PARAMETER,
         Condition.CUTS_FORWARD,
         Condition.HELPS_FORWARD_WRITE,
     }

@@ -82,14 +82,13 @@ def _maybe_copy(m: Interpreter, s: State, ref: Ref, call: Call, dtype: str | Non
     tensor: Tensor = s[ref]
     kind = "same" if dtype is None else dtype
     effect = Effect(node="ToCopyBackward0", frees=False, second={"self": ()}, dtypes=(kind,))
-    if tensor.requires_grad is False and not tensor.unsure_graph:
-        out = engine.apply(s, effect, {"self": ref}, call.site, call.text, [tensor.shape])[0]
-        s.edit(out).name = tensor.name
-        return out
     out = engine.apply(s, effect, {"self": ref}, call.site, call.text, [tensor.shape])[0]
     made = s.edit(out)
     made.name = tensor.name
-    if tensor.leaf is not False:
+    if tensor.is_param:
+        made.is_param = None
+    has_graph = tensor.requires_grad is not False or tensor.unsure_graph
+    if has_graph and tensor.leaf is not False:
         made.leaf = None
     return out
 
