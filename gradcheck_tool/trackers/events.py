@@ -171,8 +171,9 @@ class FunctionDefect(Event):
     inputs than forward has arguments before them), `grad-mode-in-forward` (forward asks for the grad
     mode, which is always off there) or `view-of-cotangent` (backward joins dimensions of a gradient by
     `view`), `truth-of-elements` (backward branches on a comparison of each element), `saved-as-tensor`
-    (an attribute of a tensor is read of the tuple of saved tensors). `detail` names the tensor, attribute
-    or method.
+    (an attribute of a tensor is read of the tuple of saved tensors), `unset-gradient` (backward reads a
+    variable whatever happens, and sets it only where an input needs a gradient). `detail` names the tensor,
+    attribute, method or variable.
     """
 
     triggers = when.CUSTOM_FUNCTIONS

@@ -12,7 +12,7 @@ from gradcheck_tool.interp.iteration import elements
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.function_flow import guarded_inputs, ignored_inputs
 from gradcheck_tool.library.torch.function_text import function_class_of, place_on_ctx
-from gradcheck_tool.trackers import backward_reads, function_contracts, unset_context
+from gradcheck_tool.trackers import backward_reads, function_contracts, unset_context, unset_gradients
 from gradcheck_tool.trackers.events import FunctionDefect, FunctionDefinition
 from gradcheck_tool.trackers.function_contracts import defect
 from gradcheck_tool.trackers.notes import RunNote
@@ -33,6 +33,7 @@ CHECKS = (
     *function_contracts.CHECKS,
     *backward_reads.CHECKS,
     *unset_context.CHECKS,
+    *unset_gradients.CHECKS,
     starred_gradients,
     truth_of_elements,
 )

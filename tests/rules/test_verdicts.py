@@ -226,6 +226,7 @@ REPORTED: list[tuple[str, ev.Event]] = [
     ("GL732", defect("view-of-cotangent")),
     ("GL733", defect("truth-of-elements")),
     ("GL734", defect("saved-as-tensor")),
+    ("GL735", defect("unset-gradient")),
     ("GL324", event(own("FlagOfOtherType"), value="flag")),
     ("GL325", event(own("ParameterUnread"), module="Net", attribute="weight")),
     ("GL405", event(own("BatchDiscarded"), optimizer="opt", condition="i % k == 0")),
