@@ -232,10 +232,10 @@ DEEP_COPY = Trigger(
     mentions=("deepcopy",),
 )
 DROPPED_COPY = Trigger(
-    (".detach(", ".clone(", ".to(", ".cpu(", ".cuda(", ".float(", ".double(", ".half(", ".contiguous("),
+    (".detach(", ".float(", ".double(", ".half("),
     (
         r"(?m)\n[ \t]*\w+(?:\[[^\n]*\])?\."
-        r"(?:detach|clone|to|cpu|cuda|float|double|half|contiguous)\(.*\)[ \t]*(?:#.*)?$"
+        r"(?:detach|float|double|half)\(.*\)[ \t]*(?:#.*)?$"
     ),
     where=Condition.DROPS_COPY,
     callers=False,

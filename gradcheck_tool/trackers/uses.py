@@ -54,8 +54,8 @@ class Uses(Tracker):
         self._report_call(site, kind, func.name, fact)
         if kind == "tensor" and not m.places.is_read(running_function(s), fact.instr.dst):
             owner = _unchanged(m, s, site)
-            # What has no graph is the same detached: it may be anything that has such a method.
-            is_same = func.name == "detach" and s[func.receiver].requires_grad is False  # type: ignore[index]
+            # What has no graph is the same detached, and so may be what nothing is known of.
+            is_same = func.name == "detach" and s[func.receiver].requires_grad is not True  # type: ignore[index]
             if owner and not is_same and not (func.name in CHANGES and _is_taken_for_tensor(s, func)):
                 call = text_of(site, fact.instr.node)
                 self.report(DroppedResult(site=site, tensor=owner, call=call, name=func.name))

@@ -6,14 +6,9 @@ from gradcheck_tool import DroppedResult, Rule, Severity, Violation, assigned, w
 
 _RETURNS_NEW = (
     "detach",
-    "clone",
-    "to",
-    "cuda",
-    "cpu",
     "double",
     "float",
     "half",
-    "contiguous",
     "clamp",
     "clip",
     "masked_fill",
@@ -29,13 +24,14 @@ class DroppedDetach(Rule):
 
     ## What it detects
 
-    `x.detach()`, `x.to(device)`, `x.clamp(0, 1)` and the like on a tensor, as a statement of its own.
-    `model.to(device)` moves a module in place and is not reported, nor is what a notebook shows: the
-    expression that ends a cell.
+    `x.detach()`, `x.double()`, `x.clamp(0, 1)` and the like on a tensor, as a statement of its own.
+    `x.detach()` is reported where `x` has a graph. Copies of the same values (`clone()`, `to(device)`) are
+    not: where they matter PyTorch raises, and elsewhere the line does nothing. Nor is what a notebook shows:
+    the expression that ends a cell.
 
     ## Why it is wrong
 
-    The result is discarded and `x` is unchanged: it keeps its graph, device and dtype. Nothing is raised.
+    The result is discarded and `x` is unchanged: it keeps its graph, dtype and values. Nothing is raised.
 
     ## Example
 

@@ -156,6 +156,27 @@ for rows in torch.utils.data.DataLoader(torch.load("rows.pt")):
     )
 
 
+def test_what_may_have_no_graph_may_be_the_same_detached() -> None:
+    check_quiet(
+        """
+def product(net, x, p):
+    p.detach()
+    grads = torch.autograd.grad(net(x).mean(), net.parameters(), create_graph=True)
+    return (grads[0].flatten() * p).sum()
+"""
+    )
+
+
+def test_a_copy_of_the_same_values_that_is_dropped_does_nothing() -> None:
+    check_quiet(
+        """
+mask = torch.ones(3) > 0.1
+mask.to("cpu")
+count = mask.sum()
+"""
+    )
+
+
 FROZEN = """
 import argparse
 import torch
@@ -163,7 +184,7 @@ def main():
     options = argparse.ArgumentParser().parse_args()
     part = options.pipeline.part
     part.requires_grad_({flag})
-    part.to(torch.float64)
+    part.double()
 main()
 """
 

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.records import Class, Func, Instance
-from gradcheck_tool.domain.values import FALSE, NONE, Const, LibraryObject, Tup, Value, unknown
+from gradcheck_tool.domain.values import (
+    FALSE,
+    NONE,
+    Bound,
+    Const,
+    LibraryObject,
+    Partial,
+    Tup,
+    Value,
+    unknown,
+)
 from gradcheck_tool.interp import conditions
 from gradcheck_tool.interp.facts import GradModeSwitched
 from gradcheck_tool.interp.functions import managed
@@ -20,7 +31,10 @@ MANAGERS.update(CLASSES)
 
 
 def _decorated(s: State, manager: Value, target: Value) -> Value | None:
-    """A function that runs inside the manager, if the target is a function."""
+    """A function, method or partial call that runs inside the manager, if the target is one of these."""
+    if isinstance(target, (Bound, Partial)):
+        inner = _decorated(s, manager, target.func)
+        return replace(target, func=inner) if inner is not None else None
     func = s.get(target, Func)
     return s.new(managed(func, manager)) if func is not None else None
 

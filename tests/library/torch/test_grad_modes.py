@@ -47,6 +47,12 @@ with quiet:
         pass
 (w * 2.0).sum().backward()
 """,
+    "a method that no_grad decorates in the call has no graph": """
+class Model:
+    def loss(self, x):
+        return (x * 2.0).sum()
+torch.no_grad()(Model().loss)(w).backward()
+""",
     "a generator's decorator holds while it runs, not between": """
 @torch.no_grad()
 def rows():
@@ -80,6 +86,22 @@ def again(x, n):
     return x if n == 0 else again(x * 2.0, n - 1)
 again(w, 2)
 (w * 2.0).sum().backward()
+""",
+    "a method that a manager decorates in the call runs in its mode": """
+class Model:
+    def loss(self, x):
+        return (x * 2.0).sum()
+with torch.no_grad():
+    value = torch.enable_grad()(Model().loss)(w)
+value.backward()
+""",
+    "a partial call that a manager decorates runs in its mode": """
+import functools
+def loss(x, factor):
+    return (x * factor).sum()
+with torch.no_grad():
+    value = torch.enable_grad()(functools.partial(loss, factor=2.0))(w)
+value.backward()
 """,
     "set_grad_enabled as a decorator leaves the mode of the program": """
 @torch.set_grad_enabled(False)
