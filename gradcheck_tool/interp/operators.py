@@ -219,6 +219,9 @@ def compare(m: Interpreter, s: State, op: str, left: Value, right: Value, site: 
     return [(s, _comparison(op, left, right))]
 
 
+# What `type` gives for a tensor, and where the classes are that it is compared with.
+_TENSOR_CLASSES = (LibraryObject("torch.Tensor"), LibraryObject("torch.nn.Parameter"))
+_OTHER_KINDS = ("builtins.", "numpy.")
 _NEGATED = {"!=": "==", ">=": "<", "<=": ">"}
 
 
@@ -232,7 +235,7 @@ def _comparison(op: str, left: Value, right: Value) -> Value:
 
 
 def _differ(left: Value, right: Value) -> bool:
-    """Are two values certainly different? None and an object, two packages, a version and a name."""
+    """Are two values certainly different? None and an object, two packages, a version and a name, two kinds."""
     if isinstance(left, Tup) and isinstance(right, Tup):
         pairs = zip(left.items, right.items, strict=False)
         is_shorter = len(left.items) != len(right.items) and not left.open and not right.open
@@ -248,6 +251,7 @@ def _differ(left: Value, right: Value) -> bool:
     return any(
         (a == NONE and isinstance(b, (Ref, Tup)))
         or (_is_version(a) and isinstance(b, Const) and not _numbered(b))
+        or (a in _TENSOR_CLASSES and isinstance(b, LibraryObject) and b.name.startswith(_OTHER_KINDS))
         for a, b in ((left, right), (right, left))
     )
 
@@ -291,7 +295,8 @@ def _membership(s: State, item: Value, container: Value, negate: bool) -> Value:
     if item in items:
         return FALSE if negate else TRUE
     is_listed = not is_open and all(isinstance(v, Const) for v in items)
-    if is_listed and (isinstance(item, Const) or not items):
+    is_other = not is_open and all(_differ(item, v) for v in items)
+    if is_other or (is_listed and isinstance(item, Const)):
         return TRUE if negate else FALSE
     key = Symbol(("in", item, container), "bool")
     return Symbol(("not", key), "bool") if negate else key

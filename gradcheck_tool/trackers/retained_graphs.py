@@ -81,6 +81,8 @@ class RetainedGraphs(Tracker):
     # Which places a way has executed, and those which one that returns has.
     passed = StoryNote[int, bool]()
     returned = RunNote[int, bool]()
+    # Those which a way has that ends in an error: where all do, what would have come next may use them.
+    stopped = RunNote[int, bool]()
     # Do ways return beside which others were left, of which nobody knows what they use?
     left = RunNote[bool, bool]()
 
@@ -243,9 +245,10 @@ class RetainedGraphs(Tracker):
         self.ends[s.after_body, fact.returns] = True
         if fact.returns and s.is_partial:
             self.left[s.after_body] = True
-        for key in self.events if fact.returns else ():
+        ended = self.returned if fact.returns else self.stopped
+        for key in self.events:
             if self.passed.get(s, key):
-                self.returned[key] = True
+                ended[key] = True
         for ref, node in s.records(Node):
             if node.unsure_freed and ref.id in self.owner and not _is_spent(s, ref):
                 self._use(ref)
@@ -290,7 +293,8 @@ class RetainedGraphs(Tracker):
             phases = [after for after in returning if (key, after) in self.kept_in]
             if not phases:
                 continue
-            is_known = key in self.returned or not any(after in self.left for after in phases)
+            is_cut = key in self.stopped or any(after in self.left for after in phases)
+            is_known = key in self.returned or not is_cut
             if not (is_known and fact.is_complete) and key not in self.spent:
                 continue
             is_kept = self.shared.get(key, True) and (self.passes or key not in self.stored)

@@ -48,6 +48,10 @@ b = 0 and unknown_name""",
         "import torch\na, b = torch.ones(2, 3), torch.ones(1, 3)",
         "a.shape != b.shape and not a.size() == b.size() and a.shape[1:] == b.shape[1:] and a.shape != b.shape[1:]",
     ),
+    "the class of a tensor and those of other libraries": Fact(
+        "import numpy, torch\na = torch.ones(2)",
+        "type(a) != numpy.ndarray and type(a) not in (numpy.ndarray, list, float) and type(a) is torch.Tensor",
+    ),
     "a conditional expression": Fact("a = 'yes' if 2 > 1 else 'no'", "a == 'yes'"),
 }
 

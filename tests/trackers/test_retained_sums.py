@@ -102,3 +102,29 @@ def test_a_sum_that_is_averaged_in_place_is_still_shown_alone(averaged: str) -> 
     assert [finding.code for finding in told(source)] == ["GL601"]
     trained = source.replace("print(total.item())", "total.backward()")
     assert told(trained) == []
+
+
+def test_a_sum_that_an_error_keeps_from_being_differentiated_is_not_kept() -> None:
+    source = (
+        OPEN
+        + """
+from somewhere import average, step
+policy = nn.Linear(3, 1)
+def episode():
+    values, rewards, done = [], [], False
+    while not done:
+        values.append(policy(torch.ones(3)))
+        reward, done = step(values[-1])
+        rewards.append(reward)
+    return values, rewards
+def finish(values, rewards):
+    total = 0
+    for value, reward in zip(values, rewards):
+        total += F.mse_loss(value, torch.Tensor([reward]))
+    total.backward(torch.ones(1))
+    return total
+while average < 1.0:
+    print(finish(*episode()).item())
+"""
+    )
+    assert [finding.code for finding in told(source)] == ["GL309"]

@@ -133,7 +133,7 @@ def _collated(s: State, sample: Sample, size: int | None, site: Any) -> Value:
     return s.new(Dict({key: _collated(s, part, size, site) for key, part in sample[1]}))
 
 
-@function("torch.load", "torch.hub.load", "torch.jit.load")
+@function("torch.load", "torch.hub.load", "torch.jit.load", "pickle.load", "pickle.loads")
 def load(m: Interpreter, s: State, call: Call) -> Result:
     """Whatever was stored: a model, a state, tensors that may require grad."""
     return unknown()

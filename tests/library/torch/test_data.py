@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.cases import Fact, check_known, each
+from tests.open_programs import check_quiet
 
 FACTS = {
     "a batch of a data set": Fact(
@@ -19,3 +20,14 @@ for x, y in loader:
 @each(FACTS)
 def test_the_model_knows_what_python_computes(program: Fact) -> None:
     check_known(program)
+
+
+def test_what_pickle_loads_may_be_a_network() -> None:
+    check_quiet(
+        """
+import pickle
+learner = pickle.load(open("learner.pkl", "rb"))
+loss = learner.get_loss(torch.ones(2, 3))
+grads = torch.autograd.grad(loss, learner.parameters())
+"""
+    )
