@@ -235,7 +235,7 @@ def _comparison(op: str, left: Value, right: Value) -> Value:
 
 
 def _differ(left: Value, right: Value) -> bool:
-    """Are two values certainly different? None and an object, two packages, a version and a name, two kinds."""
+    """Are two values certainly different? None and an object, packages, a version and a name, kinds."""
     if isinstance(left, Tup) and isinstance(right, Tup):
         pairs = zip(left.items, right.items, strict=False)
         is_shorter = len(left.items) != len(right.items) and not left.open and not right.open
