@@ -292,6 +292,12 @@ def _has_graph(s: State, value: Value, depth: int = 2) -> bool:
     return depth > 0 and any(_has_graph(s, part, depth - 1) for part in parts)
 
 
+def attributes_filled(s: State, receiver: Ref) -> set[str]:
+    """The attributes that an object has, but for tensors of no elements: they keep a place for another."""
+    tensors = ((name, s.get(value, Tensor)) for name, value in s[receiver].attrs.items())
+    return {name for name, tensor in tensors if tensor is None or 0 not in (tensor.shape or ())}
+
+
 def empty_containers(s: State, receiver: Value) -> set[str]:
     """The attributes of an object that hold empty lists, or objects that are made of some."""
     record = s.get(receiver, Instance)
