@@ -21,7 +21,7 @@ from gradcheck_tool.trackers.collecting import attributes_holding, in_module, is
 from gradcheck_tool.trackers.events import GraphKept
 from gradcheck_tool.trackers.notes import RunNote, StoryNote
 from gradcheck_tool.trackers.spent_graphs import behind
-from gradcheck_tool.trackers.tracker import Tracker
+from gradcheck_tool.trackers.step_windows import StepWindows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +50,7 @@ SHOWN = frozenset(
 )
 
 
-class RetainedGraphs(Tracker):
+class RetainedGraphs(StepWindows):
     """Follows results that sums, containers and attributes keep; a place is the id of its syntax node."""
 
     derives = (GraphKept,)
@@ -210,6 +210,7 @@ class RetainedGraphs(Tracker):
                 return
             if s.after_body and not is_local(s, name):
                 self.shared.setdefault(key, False)
+            self.put_beside(s, key, first)
             is_tensor = s.get(added.value, Tensor) is not None
             kept = GraphKept(site=site, container=name, value=text, kind="append", is_tensor=is_tensor)
             self._keep(s, key, kept, added.container)
@@ -221,6 +222,7 @@ class RetainedGraphs(Tracker):
 
         What has just been put into a container and is differentiated itself is not: nothing was taken out.
         """
+        super().on_backward_ran(m, s, fact)
         self.passes[id(fact.run.site.node)] = True
         for cut in _cut_off(s, fact.run):
             # What was to be differentiated is no number to show; that it was cut off is another mistake.
@@ -298,7 +300,8 @@ class RetainedGraphs(Tracker):
             if not (is_known and fact.is_complete) and key not in self.spent:
                 continue
             is_kept = self.shared.get(key, True) and (self.passes or key not in self.stored)
-            if key not in self.used and is_kept:
+            is_of_step = event.kind == "append" and not self.piles_up(key)
+            if key not in self.used and is_kept and not is_of_step:
                 self.report(event)
 
 

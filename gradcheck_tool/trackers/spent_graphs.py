@@ -18,7 +18,7 @@ from gradcheck_tool.interp.places import is_of_tests
 from gradcheck_tool.trackers.collecting import attributes_holding, in_module, is_local, put_by
 from gradcheck_tool.trackers.events import GraphKept
 from gradcheck_tool.trackers.notes import RunNote, StoryNote
-from gradcheck_tool.trackers.tracker import Tracker
+from gradcheck_tool.trackers.step_windows import StepWindows
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.interp.facts import BackwardRan, ItemWritten, PathEnded, RunEnded
 
 
-class SpentGraphs(Tracker):
+class SpentGraphs(StepWindows):
     """Looks whether a place puts another result beside those of earlier iterations that are spent."""
 
     derives = (GraphKept,)
@@ -40,6 +40,7 @@ class SpentGraphs(Tracker):
 
     def on_backward_ran(self, m: Interpreter, s: State, fact: BackwardRan) -> None:
         """What `backward()` is called on is a number with a graph, whatever has computed it."""
+        super().on_backward_ran(m, s, fact)
         run = fact.run
         if run.retain is False and run.call == "backward" and not any(run.given):
             for root in run.roots:
@@ -55,12 +56,13 @@ class SpentGraphs(Tracker):
         key = id(fact.site.node)
         name = self.text(fact.site, added.container_node)
         is_seen = not s.after_body or is_local(s, name.partition("[")[0])
-        for value in _elements(s, added.container) if key not in self.events else ():
+        for value in _elements(s, added.container) if not self.is_settled(key) else ():
             # What is older than the container is kept by something else, and no longer by this.
             if isinstance(value, Ref) and value.id < added.container.id:
                 continue
             if self.place.get(s, value) == key and self._is_spent(s, value, added.value, is_seen):
-                self.events[key] = GraphKept(
+                self.put_beside(s, key, _tensor_of(s, value))
+                kept = GraphKept(
                     site=fact.site,
                     container=name,
                     value=self.text(fact.site, added.value_node),
@@ -68,6 +70,7 @@ class SpentGraphs(Tracker):
                     is_tensor=s.get(added.value, Tensor) is not None,
                     unless_set=attributes_holding(s, added.container),
                 )
+                self.events.setdefault(key, kept)
         self.place.set(s, added.value, key)
 
     def _is_spent(self, s: State, value: Value, other: Value, is_seen: bool) -> bool:
@@ -93,8 +96,9 @@ class SpentGraphs(Tracker):
 
     def on_run_ended(self, m: Interpreter, s: State, fact: RunEnded) -> None:
         """Report the places where results pile up."""
-        for event in self.events.values() if True in self.ends else ():
-            self.report(event)
+        for key, event in self.events.items() if True in self.ends else ():
+            if self.piles_up(key):
+                self.report(event)
 
 
 def is_spent(s: State, start: Ref) -> bool:
