@@ -12,7 +12,6 @@ from gradcheck_tool.analysis.cast import Cast
 from gradcheck_tool.analysis.object_life import (
     ObjectLife,
     Passes,
-    attributes_filled,
     between_calls,
     empty_containers,
     graphs_kept,
@@ -312,7 +311,7 @@ def _made(m: Interpreter, s: State, entry: ir.Function, make: Callable[[State], 
 
 def _provided(m: Interpreter, base: State, receiver: Ref, life: ObjectLife, name: str) -> State:
     """The state in which other methods have given an object what a method reads of it."""
-    held = attributes_filled(base, receiver)
+    held = life.filled(base, receiver)
     for other in life.providers(name, held) if STAND_IN in held else ():
         base, _ = _after(m, base, receiver, other)
     return base

@@ -171,6 +171,11 @@ class ObjectLife:
     def _writes(self, names: Iterable[str]) -> set[str]:
         return {attribute for name in names for attribute in self._methods[name].writes}
 
+    def filled(self, s: State, receiver: Ref) -> set[str]:
+        """The attributes that an object has, but for tensors of no elements, which keep a place."""
+        tensors = ((name, s.get(value, Tensor)) for name, value in s[receiver].attrs.items())
+        return {name for name, tensor in tensors if tensor is None or 0 not in (tensor.shape or ())}
+
     def providers(self, name: str, held: Iterable[str]) -> list[str]:
         """The methods that give the object what a method reads and what it does not have yet.
 
@@ -290,12 +295,6 @@ def _has_graph(s: State, value: Value, depth: int = 2) -> bool:
     parts = [*row.items] if row is not None else [*table.items.values()] if table is not None else []
     parts += value.items if isinstance(value, Tup) else ()
     return depth > 0 and any(_has_graph(s, part, depth - 1) for part in parts)
-
-
-def attributes_filled(s: State, receiver: Ref) -> set[str]:
-    """The attributes that an object has, but for tensors of no elements: they keep a place for another."""
-    tensors = ((name, s.get(value, Tensor)) for name, value in s[receiver].attrs.items())
-    return {name for name, tensor in tensors if tensor is None or 0 not in (tensor.shape or ())}
 
 
 def empty_containers(s: State, receiver: Value) -> set[str]:

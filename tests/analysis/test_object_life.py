@@ -401,18 +401,6 @@ class Attack:
         self.delta = self.delta.detach().clamp(-1, 1).requires_grad_()
         self.optimizer = torch.optim.SGD([self.delta], lr=0.1)
 """,
-    "a tensor of no elements keeps the place of another": """
-class Bench:
-    def __init__(self, size):
-        self.given = torch.randn(size, 3, requires_grad=True)
-        self.grad = torch.randn([size, 3])
-        self.out = torch.Tensor()
-    def forward(self):
-        self.out = self.given * 2.0
-    def backward(self):
-        self.given.grad = None
-        self.out.backward(self.grad)
-""",
 }
 
 
