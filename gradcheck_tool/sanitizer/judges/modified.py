@@ -34,7 +34,7 @@ def judge(raised: Raised) -> Told | None:
     return raised.told(
         code_of(need, last),
         f"{quoted(made, need.node)} saved {what} for its derivative, but {changed} changed it before "
-        f"{quoted(raised.site, 'this backward')} needs it",
+        f"{quoted(raised.site, 'this backward')} needed it",
         *story(need, writes, raised.site, are_counted=True),
         *(() if last is None or last.site is None else calls_of(raised.site, last.site)),
         step(raised.site, f"`{need.node}` needs it here: PyTorch raises", "raised"),
