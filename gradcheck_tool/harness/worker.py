@@ -7,7 +7,7 @@ import gc
 import os
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -157,6 +157,7 @@ def _check_cases(
     channel: Channel, function: type, unit: Unit, found: CasesFound, settings: dict[str, Any]
 ) -> dict[str, Any]:
     from gradcheck_tool.gradcheck.broken import broken_device
+    from gradcheck_tool.harness.eager import eagerly
     from gradcheck_tool.harness.incoming import check_incoming
 
     started = time.monotonic()
@@ -167,7 +168,8 @@ def _check_cases(
             break
         channel.tell("stage", stage="case", source=case.source, note=case.note, number=number)
         try:
-            with _beating(function, channel):
+            guessed = case.source == "synthesised" and "compile" not in settings["modes"]
+            with _beating(function, channel), eagerly() if guessed else nullcontext():
                 report = _report(function, case, settings)
                 incoming = check_incoming(function, unit, case, report)
         except SystemExit as error:

@@ -85,8 +85,9 @@ def _are_doubtful(function: Any, made: Sequence[Case]) -> bool:
 
 
 def _is_poor(found: Found) -> bool:
-    """Whether what was found is accepted by half: no gradient moves, or their number is wrong."""
-    return found.outcome is not None and (found.outcome.flat or found.outcome.miscounted)
+    """Whether what was found is accepted by half: no gradient moves, or backward has a plain mistake."""
+    outcome = found.outcome
+    return outcome is not None and (outcome.flat or outcome.miscounted or outcome.packed)
 
 
 def _has_objects(state: State) -> bool:

@@ -137,6 +137,13 @@ def _trailing(spec: Spec, match: re.Match[str]) -> Iterable[Spec]:
         yield replace(spec, shape=(SIDE, *lengths))
 
 
+def _returned(spec: Spec, match: re.Match[str]) -> Iterable[Spec]:
+    """The shape of what backward returned for an argument, in the place of that of the argument."""
+    got, given = (tuple(int(text) for text in re.findall(r"\d+", match[k])) for k in (1, 2))
+    if isinstance(spec, TensorSpec) and spec.shape == given and all(0 < n <= 64 for n in got):
+        yield replace(spec, shape=got)
+
+
 def _single(spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
     if isinstance(spec, TensorSpec):
         yield replace(spec, shape=(1,) * len(spec.shape))
@@ -179,6 +186,7 @@ _SOURCES: tuple[tuple[str, _Repair], ...] = (
         _rank,
     ),
     (r"(\d)-dimensional|(\d) dimensions?|(?:dim|ndim)(?:\(\))? == (\d)", _rank),
+    (r"invalid gradient .*got \[([\d, ]*)\] but expected shape compatible with \[([\d, ]*)\]", _returned),
     (r"\((?:\.{3}|\*|[A-Za-z_]\w*), ?(\d+(?:, ?\d+)*)\)", _trailing),
     (r"indices|scalar type (?:Long|Int)|Long.*Int|(?:int64|torch\.long|integer) .*(?:tensor|dtype)", _whole),
     (r"int32|IntTensor|scalar type Int\b", _whole32),

@@ -35,7 +35,7 @@ class Found:
     """What a search came to.
 
     Attributes:
-        state: the arguments that were accepted, or that a miscounting backward ran for; None where none were.
+        state: the arguments that were accepted, or that show a plain mistake of backward; None where none.
         outcome: of the last try of `state`, or of the try that came farthest.
         closest: the arguments of that try.
         tries: number of calls made.
@@ -76,14 +76,14 @@ class Search:
     def run(self, tries: int, budget: Budget) -> Found:
         """The first state that is accepted, preferring one whose gradients are not all zero.
 
-        Where none is, one for which backward returns a wrong number of gradients: it does so for the right
-        arguments as well.
+        Where none is, one for which backward returns a wrong number of gradients, or takes the tuple of saved
+        tensors for a tensor: it does so for the right arguments as well.
         """
         for cost, state in self._starts():
             self._push(state, cost, 0, (-1, 0))
         best: Found | None = None
         spare: Found | None = None
-        miscounted: Found | None = None
+        mistaken: Found | None = None
         missing = 0
         for number in range(1, tries + 1):
             if not self._queue or budget.over:
@@ -95,20 +95,20 @@ class Search:
                 return found
             if not outcome.problem:
                 spare = spare or found
-            if outcome.miscounted and self._counted:
-                miscounted = miscounted or found
+            if outcome.packed or (outcome.miscounted and self._counted):
+                mistaken = mistaken or found
             if best is None or best.outcome is None or outcome.progress > best.outcome.progress:
                 best = Found(None, outcome, node.state, number)
             missing += outcome.missing
             if missing == _MOST_MISSING:
                 break
-            poor = spare or miscounted
+            poor = spare or mistaken
             if poor is not None and number > poor.tries + 20:
                 break
             self._expand(node, outcome)
         if best is None:
             return Found(None, None, (), 0)
-        return spare or miscounted or Found(None, best.outcome, best.closest, number)
+        return spare or mistaken or Found(None, best.outcome, best.closest, number)
 
     def _starts(self) -> Iterator[tuple[float, State]]:
         """The most usual values; the same with all tensors of another rank; usual shapes of layers."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import linecache
+import re
 import signal
 import threading
 import warnings
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from torch import Tensor
 
 from gradcheck_tool.gradcheck.held import held_by_others
 from gradcheck_tool.gradcheck.tree import flatten
+from gradcheck_tool.harness.eager import eagerly
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
 _SECONDS = 2.0
 _MOST_ELEMENTS = 1 << 22
 _LONGEST = 300
+_OF_A_TUPLE = re.compile(r"\b(?:tuple|sequence)\b|converted to an index")
+_BACKWARD = 3
+"""The stage of a try in backward."""
 
 
 class TooSlowError(BaseException):
@@ -45,6 +50,7 @@ class Outcome:
         gradients: for every tensor leaf of the arguments in order, whether a gradient came back.
         flat: every gradient is zero.
         miscounted: backward returned more or fewer gradients than forward has arguments.
+        packed: backward takes a tuple of tensors, which no argument is, for a tensor.
         missing: it came to a module or an operator that is not installed, which other arguments seldom avoid.
     """
 
@@ -55,6 +61,7 @@ class Outcome:
     gradients: tuple[bool, ...] = ()
     flat: bool = False
     miscounted: bool = False
+    packed: bool = False
     missing: bool = False
 
     @property
@@ -74,7 +81,7 @@ def try_call(call: Callable[..., Any], args: Sequence[Any], bodies: Sequence[tup
     leaves, rebuild = flatten(list(args))
     stage = 1
     try:
-        with limited(), warnings.catch_warnings(), torch.enable_grad():
+        with limited(), eagerly(), warnings.catch_warnings(), torch.enable_grad():
             warnings.simplefilter("ignore")
             # In-place Functions refuse leaves. What a module holds is to be the tensor that it holds.
             held = held_by_others(leaves)
@@ -86,12 +93,17 @@ def try_call(call: Callable[..., Any], args: Sequence[Any], bodies: Sequence[tup
             problem = _unfit(outputs)
             if problem:
                 return Outcome(problem, 2)
-            stage = 3
+            stage = _BACKWARD
             return _backward(leaves, outputs)
     except TooSlowError:
         return Outcome(f"works for longer than {_SECONDS:g} s", 0)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - guessed arguments make user code raise anything
-        return _failed(error, stage, bodies)
+        outcome = _failed(error, stage, bodies)
+        return replace(outcome, packed=outcome.packed and not any(map(_is_several, args)))
+
+
+def _is_several(arg: Any) -> bool:
+    return isinstance(arg, (tuple, list, dict))
 
 
 def _unfit(outputs: list[Any]) -> str:
@@ -150,7 +162,21 @@ def _failed(error: BaseException, stage: int, bodies: Sequence[tuple[int, Body]]
         return Outcome(problem, stage if stage > 1 else 0, miscounted=miscounted, missing=missing)
     at, body, here = place
     suspects = _passed_on(here, deeper) or body.suspects(here.tb_lineno)
-    return Outcome(problem, at, here.tb_lineno, suspects, missing=missing)
+    packed = at == _BACKWARD and not deeper and _takes_a_tuple(error, here)
+    return Outcome(problem, at, here.tb_lineno, suspects, packed=packed, missing=missing)
+
+
+def _takes_a_tuple(error: BaseException, here: TracebackType) -> bool:
+    """Whether a row failed because a tuple of tensors stands where a tensor should."""
+    if isinstance(error, AttributeError):
+        return _is_of_tensors(error.obj)
+    if not isinstance(error, TypeError) or not _OF_A_TUPLE.search(str(error)):
+        return False
+    return any(_is_of_tensors(here.tb_frame.f_locals.get(name)) for name in _names_at(here))
+
+
+def _is_of_tensors(value: Any) -> bool:
+    return type(value) is tuple and bool(value) and all(isinstance(x, Tensor) for x in value)
 
 
 def _passed_on(here: TracebackType, deeper: Sequence[TracebackType]) -> frozenset[str]:
