@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from gradcheck_tool.gradcheck.problem import Problem
 
 _FAR = (1.0, 4.0, 16.0)
+_MOST_ROWS = 16
+"""Gradients for so many inputs may be the rows of one argument."""
 _SAME = 1e-6
 """Relative difference below which two products of the same factors are equal."""
 
@@ -41,18 +43,24 @@ def given_by_an_argument(problem: Problem, draws: Draws, wrong: Sequence[int]) -
 
 
 def _factor(problem: Problem, grad: Tensor | None, sent: Tensor) -> int | None:
-    """The argument that a gradient is, times the incoming one."""
+    """The argument that a gradient is, or a row of it, times the incoming one."""
     if grad is None or not bool((grad != 0).any()):
         return None
     for position, leaf in enumerate(problem.leaves):
-        if position in problem.wrt or not _is_plain(leaf) or leaf.shape != grad.shape:
+        if position in problem.wrt or not _is_plain(leaf):
             continue
-        if sent.numel() != 1 and sent.shape != grad.shape:
-            continue
-        product = wide(leaf) * sent.reshape(() if sent.numel() == 1 else sent.shape)
-        if bool(((wide(grad) - product).abs() <= _SAME * product.abs()).all()):
+        rows = leaf.unbind(0) if leaf.dim() and len(leaf) <= _MOST_ROWS else ()
+        if any(_is_product(wide(grad), wide(held), sent) for held in (leaf, *rows)):
             return position
     return None
+
+
+def _is_product(grad: Tensor, held: Tensor, sent: Tensor) -> bool:
+    try:
+        product = held * sent
+    except RuntimeError:  # of shapes that do not fit
+        return False
+    return product.shape == grad.shape and bool(((grad - product).abs() <= _SAME * product.abs()).all())
 
 
 def _moves(problem: Problem, draws: Draws, position: int, base: list[Tensor]) -> bool:

@@ -58,6 +58,8 @@ def test_gradients_that_are_arguments_are_meant():
     report = check_function(WithGradients, args)
     assert report.ok, report.text()
     assert "gradient that argument `grads[0]` holds" in _looks(report)
+    rows = (_drawn(4, 3), _drawn(2, 3, seed=2), *(_drawn(4, 3, seed=k).requires_grad_() for k in (3, 4)))
+    assert _words(check_function(WithGradients, rows)) == ["surrogate", "surrogate"]
     assert _words(check_function(WithGradientsTwice, args)) == ["wrong", "wrong"]
     assert _words(check_function(ValueOfGradients, args)) == ["wrong", "wrong"]
 
