@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from gradcheck_tool.harness.eager import eagerly
 from gradcheck_tool.harness.inputs.case import Case
 from gradcheck_tool.harness.inputs.synthesised.budget import Budget
 from gradcheck_tool.harness.inputs.synthesised.callsites import apply_sites, call_sites
@@ -43,6 +44,7 @@ class Synthesised:
     parameters: tuple[str, ...]
 
 
+@eagerly()
 def synthesised_cases(function: Any, ref: FunctionRef, settings: InputSettings) -> Synthesised:
     """Arguments for an imported Function that its forward and backward accept."""
     try:

@@ -18,7 +18,6 @@ from torch import Tensor
 
 from gradcheck_tool.gradcheck.held import held_by_others
 from gradcheck_tool.gradcheck.tree import flatten
-from gradcheck_tool.harness.eager import eagerly
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -81,7 +80,7 @@ def try_call(call: Callable[..., Any], args: Sequence[Any], bodies: Sequence[tup
     leaves, rebuild = flatten(list(args))
     stage = 1
     try:
-        with limited(), eagerly(), warnings.catch_warnings(), torch.enable_grad():
+        with limited(), warnings.catch_warnings(), torch.enable_grad():
             warnings.simplefilter("ignore")
             # In-place Functions refuse leaves. What a module holds is to be the tensor that it holds.
             held = held_by_others(leaves)
