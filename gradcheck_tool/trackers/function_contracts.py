@@ -206,11 +206,20 @@ def _escapes(c: FunctionClass, body: FunctionBody) -> bool:
 
 def grad_mode_in_forward(c: FunctionClass) -> Iterator[FunctionDefect]:
     """`torch.is_grad_enabled()` in forward, where gradients are always off."""
-    for body in (c.forward, c.setup):
-        for call, func in body.calls("is_grad_enabled") if body is not None else ():
-            owner = body.maker(func.obj) if body is not None else None
-            if isinstance(owner, ir.LoadName) and owner.name == "torch":
+    for body in filter(None, (c.forward, c.setup)):
+        for call in body.instrs:
+            if isinstance(call, ir.Call) and _asks_grad_mode(body, call):
                 yield defect(c, call.node, "grad-mode-in-forward", c.text(call.node))
+
+
+def _asks_grad_mode(body: FunctionBody, call: ir.Call) -> bool:
+    """Is it a call of PyTorch's `is_grad_enabled`, also where that is imported by itself?"""
+    func = body.maker(call.func)
+    if isinstance(func, ir.GetAttr):
+        return func.name == "is_grad_enabled" and body.is_library(func.obj)
+    return (
+        isinstance(func, ir.LoadName) and func.scope is not ir.Scope.LOCAL and func.name == "is_grad_enabled"
+    )
 
 
 def view_of_cotangent(c: FunctionClass) -> Iterator[FunctionDefect]:

@@ -26,8 +26,7 @@ class DroppedDetach(Rule):
 
     `x.detach()`, `x.double()`, `x.clamp(0, 1)` and the like on a tensor, as a statement of its own.
     `x.detach()` is reported where `x` has a graph. Copies of the same values (`clone()`, `to(device)`) are
-    not: where they matter PyTorch raises, and elsewhere the line does nothing. Nor is what a notebook shows:
-    the expression that ends a cell.
+    not, as no value is lost with them. Nor is what a notebook shows: the expression that ends a cell.
 
     ## Why it is wrong
 

@@ -6,7 +6,7 @@ from gradcheck_tool import FunctionDefect, Rule, Severity, Violation
 
 
 class UnsetGradient(Rule):
-    """A custom Function's backward raises where one of its inputs needs no gradient.
+    """A custom Function's backward reads what it sets only if an input needs a gradient.
 
     ## What it detects
 

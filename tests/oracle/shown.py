@@ -104,7 +104,7 @@ assert not torch.allclose(w.grad, torch.full((2,), 3.0))""",
     ),
     (
         "GL210",
-        "What a graph has saved is the tensor itself, with its history; backward refuses it once that is gone.",
+        "What a graph has saved is the tensor itself, with its history; backward raises once that history is gone.",
     ): ("x = w * 1\ny = x.sin()\nx.detach_()\ny.sum().backward()  # raises",),
     (
         "GL211",
@@ -139,6 +139,18 @@ finally:
         "net = nn.Module()\nnet.scale = net.register_parameter('weight', nn.Parameter(w.detach()))\nw * net.scale  # raises",
         "net = nn.Module()\nnet.mean = net.register_buffer('running', torch.ones(2))\nw - net.mean  # raises",
     ),
+    ("GL330", "PyTorch only warns, where the optimizer is made."): (
+        "opt = torch.optim.SGD([w, w], lr=0.1)\nw.sum().backward()\nopt.step()",
+        "warnings.simplefilter('error')\ntorch.optim.SGD([w, w], lr=0.1)  # raises",
+    ),
+    (
+        "GL331",
+        "A module keeps its Parameters registered under their names, and refuses anything else but None there.",
+    ): (
+        "net = nn.Linear(2, 1)\nnet.weight = torch.ones(1, 2)  # raises",
+        "net = nn.Linear(2, 1)\nnet.weight = None",
+        "net = nn.Linear(2, 1)\nnet.weight = nn.Parameter(torch.ones(1, 2))",
+    ),
     (
         "GL403",
         "`clip_grad_norm_` says nothing; `clip_grad_value_` raises where no parameter has a gradient.",
@@ -147,11 +159,9 @@ finally:
         "nn.utils.clip_grad_value_([w], 1.0)  # raises",
         "w.grad = torch.zeros(2)\nnn.utils.clip_grad_value_([w], 1.0)",
     ),
-    ("GL413", "A GradScaler's methods are called in an order that it does not allow."): (
-        """scaler, opt = torch.amp.GradScaler("cpu"), torch.optim.SGD([w], lr=0.1)
-scaler.scale(w.sum()).backward()
-scaler.unscale_(opt)
-scaler.unscale_(opt)  # raises""",
+    ("GL510", "A class is not a context manager; Python raises."): (
+        "with torch.no_grad:  # raises\n    w.sum()",
+        "with torch.no_grad():\n    w.sum()",
     ),
     ("GL502", "numpy records no gradients, and PyTorch raises where one would be lost."): (
         "w.numpy()  # raises",

@@ -22,7 +22,7 @@ PROGRAMS = [
 # Of so many programs one is rewritten in each way.
 ONE_OF = 60
 # What is told by the form of the text: a hook's own `return`.
-BY_TEXT = {("chains_of_calls", "GL809")}
+BY_TEXT = {("chains_of_calls", "GL809"), ("decorators_with_arguments", "GL809")}
 # Something to rewrite for each rewriting.
 EVERYTHING = """
 import contextlib

@@ -44,7 +44,7 @@ def test_both_sizes_are_named(name: str) -> None:
 
 def test_a_gradient_that_is_no_tensor_is_called_so() -> None:
     (finding,) = told(f"{START}w.grad = 3.0\n")
-    assert "no tensor" in finding.message
+    assert "not a tensor" in finding.message
 
 
 def test_clipping_a_loss_is_called_so() -> None:
