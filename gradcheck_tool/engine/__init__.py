@@ -10,7 +10,6 @@ from gradcheck_tool.engine.edges import (
     only_inference,
     refresh_view,
     requires,
-    rests_on_a_made_leaf,
 )
 from gradcheck_tool.engine.effect import Effect
 from gradcheck_tool.engine.errors import FORBIDDING, INFERENCE_SAVE, Raised, refused
@@ -53,7 +52,6 @@ __all__ = [
     "refresh_view",
     "refused",
     "requires",
-    "rests_on_a_made_leaf",
     "run_backward",
     "saved",
     "sizes_differ",

@@ -42,21 +42,6 @@ def history(s: State, ref: Ref) -> Value:
     return unknown()
 
 
-def rests_on_a_made_leaf(s: State, ref: Ref) -> bool:
-    """Does it require a gradient because of a leaf that is no parameter, which code has made so?"""
-    todo, seen = [history(s, ref)], set[Value]()
-    while todo:
-        at = todo.pop()
-        if not isinstance(at, Ref) or at in seen:
-            continue
-        seen.add(at)
-        record = s[at]
-        if isinstance(record, Tensor) and record.requires_grad is True and not record.is_param:
-            return True
-        todo += record.inputs if isinstance(record, Node) else ()
-    return False
-
-
 def edges_of(s: State, refs: Sequence[Ref], *, is_recorded: bool = False) -> tuple[Value, ...]:
     """Where the gradients of the inputs of one node go, as far as they certainly go there.
 

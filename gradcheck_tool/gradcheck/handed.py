@@ -98,7 +98,8 @@ def _leads_back(problem: Problem, draws: Draws, index: int, base: Tensor) -> boo
         return False
     cotangent = draws.cotangent([base])
     sent = wide(_of(cotangent))
-    up = dense(gradients(problem, cotangent)[index], value)
+    got = gradients(problem, cotangent)
+    up = dense(got[index], value)
     down = dense(gradients(problem, [-_of(cotangent)])[index], value)
     beyond = up != -down
     passed = torch.where(up == 0, -down, up)
@@ -110,8 +111,7 @@ def _leads_back(problem: Problem, draws: Draws, index: int, base: Tensor) -> boo
         return False
     directions = draws.direction(problem.values, [index])
     directions[index] = directions[index] * ~beyond
-    pair = (cotangent, gradients(problem, cotangent))
-    return judge(problem, problem.values, directions, [pair])[0].verdict == "agree"
+    return judge(problem, problem.values, directions, [(cotangent, got)])[0].verdict == "agree"
 
 
 def _of(cotangent: Sequence[Tensor | None]) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -51,8 +51,9 @@ def _off_orthogonal(x: Tensor) -> Tensor:
     return x @ _transposed(x) - torch.eye(x.shape[-1], dtype=x.dtype, device=x.device)
 
 
-def _may_be_motion(x: Tensor) -> bool:
-    return x.dim() >= 2 and x.shape[-1] == x.shape[-2] + 1 and x.shape[-2] > 1
+def may_be_motion(shape: Sequence[int]) -> bool:
+    """Whether matrices may be rigid motions: a rotation, and a translation as the last column."""
+    return len(shape) > 1 and shape[-1] == shape[-2] + 1 and shape[-2] > 1
 
 
 def recognised(value: Tensor) -> str | None:
@@ -75,7 +76,7 @@ def recognised(value: Tensor) -> str | None:
         for name, rest in tests.items():
             if float(rest.abs().max()) <= eps * size:
                 return name
-    if _may_be_motion(x) and float(_off_orthogonal(x[..., :-1]).abs().max()) <= eps:
+    if may_be_motion(x.shape) and float(_off_orthogonal(x[..., :-1]).abs().max()) <= eps:
         return "rigid-motion"
     if x.shape[-1] > 1:
         if float((x.abs().square().sum(-1) - 1).abs().max()) <= eps:

@@ -282,7 +282,8 @@ def _put_instance(
     prop = _property(s, in_class(s, record.cls, name))
     if prop is not None and "#set" in prop.attrs:
         return [state for state, _ in m.call(s, prop.attrs["#set"], [obj, value], {}, site)]
-    name_after(s, value, f"{record.name or 'self'}.{name}")
+    if isinstance(value, (Ref, Tup)):
+        name_after(s, value, f"{record.name or 'self'}.{name}")
     s.edit(obj).attrs[name] = value
     return [s]
 

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.ir import nodes as ir
+from gradcheck_tool.ir.dataflow import successors
 from gradcheck_tool.library.torch.function_text import FunctionBody, FunctionClass, kept
 from gradcheck_tool.trackers.function_contracts import defect, on_ctx_only
 
@@ -99,14 +100,9 @@ def _may_return_without(c: FunctionClass, body: FunctionBody, sets: set[int]) ->
         end = block.terminator
         if isinstance(end, ir.Return):
             return True
-        if isinstance(end, ir.Branch):
-            if _asks_for_training(body, end.condition):
-                return False
-            todo += [end.then, end.otherwise]
-        elif isinstance(end, ir.ForIter):
-            todo += [end.body, end.exhausted]
-        elif isinstance(end, ir.Jump):
-            todo.append(end.target)
+        if isinstance(end, ir.Branch) and _asks_for_training(body, end.condition):
+            return False
+        todo += successors(block)
     return False
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.ir import nodes as ir
+from gradcheck_tool.ir.dataflow import successors
 from gradcheck_tool.trackers.function_contracts import defect
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def _reached(body: FunctionBody, guards: dict[int, tuple[int, int]], index: int)
         if at not in seen:
             seen.add(at)
             asked, otherwise = guards.get(at, (-1, -1))
-            todo += [otherwise] if asked == index else _after(body, at)
+            todo += (otherwise,) if asked == index else successors(body.function.blocks[at])
     return seen
 
 
@@ -94,22 +95,12 @@ def _read_on_every_way(body: FunctionBody, start: int, name: str) -> Any:
         elif isinstance(body.function.blocks[at].terminator, ir.Return):
             return None
         else:
-            todo += _after(body, at)
+            todo += successors(body.function.blocks[at])
     return found
 
 
 def _instrs(body: FunctionBody, at: int) -> list[ir.Instr]:
     return body.function.blocks[at].instrs
-
-
-def _after(body: FunctionBody, at: int) -> list[int]:
-    """Where a block may go on."""
-    end = body.function.blocks[at].terminator
-    if isinstance(end, ir.Branch):
-        return [end.then, end.otherwise]
-    if isinstance(end, ir.ForIter):
-        return [end.body, end.exhausted]
-    return [end.target] if isinstance(end, ir.Jump) else []
 
 
 CHECKS = (unset_gradient,)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.graph import Node, Tensor
 from gradcheck_tool.domain.values import Const, Ref
+from gradcheck_tool.interp.havoc import graph_behind
 from gradcheck_tool.interp.places import branches, path_to
 from gradcheck_tool.ir import syntax
 
@@ -135,22 +136,9 @@ def _crossing(s: State, p: BackwardPass) -> Ref | None:
     for ref, node in ran:
         if ref.id > since:
             for at in node.inputs:
-                if isinstance(at, Ref) and at.id < since and _reaches(s, at, freed[0]):
+                if isinstance(at, Ref) and at.id < since and freed[0] in graph_behind(s, at):
                     return at
     return freed[0]
-
-
-def _reaches(s: State, start: Ref, end: Ref) -> bool:
-    todo, seen = [start], {start}
-    while todo:
-        ref = todo.pop()
-        if ref == end:
-            return True
-        node = s.get(ref, Node)
-        new = [at for at in node.inputs if isinstance(at, Ref) and at not in seen] if node is not None else []
-        seen.update(new)
-        todo += new
-    return False
 
 
 def _has_gone_round(s: State) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool import engine
+from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.values import (
     TRUE,
     Method,
@@ -15,10 +16,10 @@ from gradcheck_tool.domain.values import (
     unknown,
 )
 from gradcheck_tool.engine.cuts import cut_to_array, cut_to_number
+from gradcheck_tool.interp.havoc import graph_behind
 from gradcheck_tool.interp.registry import Result, method
 
 if TYPE_CHECKING:
-    from gradcheck_tool.domain.graph import Tensor
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter
 from gradcheck_tool.library.torch.tensor_values import receiver
@@ -83,7 +84,7 @@ def numpy(m: Interpreter, s: State, call: Call) -> Result:
             NUMPY,
             "numpy-on-grad",
             "numpy()",
-            is_certain=engine.rests_on_a_made_leaf(s, ref),
+            is_certain=_rests_on_a_made_leaf(s, ref),
         )
     array = unknown("data")
     cut_to_array(s, tensor, array, call.text, call.site)
@@ -91,6 +92,12 @@ def numpy(m: Interpreter, s: State, call: Call) -> Result:
     if ".cpu()" not in str(call.text):
         s.memory[Symbol(("array", array))] = ref
     return array
+
+
+def _rests_on_a_made_leaf(s: State, ref: Ref) -> bool:
+    """Does it require a gradient because of a leaf that is no parameter, which code has made so?"""
+    behind = (s.get(at, Tensor) for at in graph_behind(s, engine.history(s, ref)))
+    return any(leaf is not None and leaf.requires_grad is True and not leaf.is_param for leaf in behind)
 
 
 def write_array(s: State, array: Symbol, site: Any, how: Any) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from gradcheck_tool.gradcheck.manifolds import may_be_motion
 from gradcheck_tool.gradcheck.tangents import POSES
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def describe(spec: Spec) -> str:
 
 def _text(spec: TensorSpec) -> str:
     """The pattern of a kind; that of `_special` for shapes that cannot be of the kind."""
-    if spec.kind == "orthogonal" and _is_motion(spec.shape):
+    if spec.kind == "orthogonal" and may_be_motion(spec.shape):
         return _TEXTS["motion"]
     square = len(spec.shape) > 1 and spec.shape[-1] == spec.shape[-2]
     if (spec.kind in _OF_SQUARES and not square) or (spec.kind in SPECIAL and not spec.shape):
@@ -224,11 +225,6 @@ def _rotation(normal: Tensor) -> Tensor:
     return torch.cat([q[..., :-1], q[..., -1:] * q.det()[..., None, None]], -1)
 
 
-def _is_motion(shape: tuple[int, ...]) -> bool:
-    """Whether matrices may be rigid motions: a rotation, and a translation as the last column."""
-    return len(shape) > 1 and shape[-1] == shape[-2] + 1 and shape[-2] > 1
-
-
 def _special(kind: str, normal: Tensor, uniform: Tensor) -> Tensor:
     """Values with a property; those of a matrix need equal lengths of the last two axes."""
     if normal.dim() == 0:
@@ -241,7 +237,7 @@ def _special(kind: str, normal: Tensor, uniform: Tensor) -> Tensor:
         return normal.softmax(-1)
     if kind == "ascending":
         return (0.2 + uniform).cumsum(-1)
-    if kind == "orthogonal" and _is_motion(normal.shape):
+    if kind == "orthogonal" and may_be_motion(normal.shape):
         return torch.cat([_rotation(normal[..., :-1]), normal[..., -1:]], -1)
     if normal.dim() < 2 or normal.shape[-1] != normal.shape[-2]:
         return 0.5 + uniform
