@@ -11,6 +11,10 @@ with `-x -q -n 0`. Only where these pass does the whole suite run. A break that 
 named, because a test nearer to the mistake is missing. Before the first break the tests that are named run in
 the copy as it is.
 
+A break with which the near tests use ten minutes of processor time does not end: that is caught, and named.
+Time on the clock says nothing on a busy machine; a break with which the tests do not answer in two hours is
+not caught.
+
 Prints for each break whether it is caught, and the share that is. Exits with 1 where less than 95% is, and
 with 2 where a break does not apply any more because its text is gone, or the tests fail without one.
 """
@@ -50,16 +54,20 @@ FILES = (
     "hatch_build.py",
     "constraints.txt",
 )
-# A run without end is a break that is noticed; the whole suite takes longer.
+# Of user time: a run without end is a break that is noticed. The whole suite takes longer.
 SECONDS = 600
 SECONDS_OF_ALL = 3600
+# On the clock: tests that wait for something for so long tell nothing.
+PATIENCE = 2 * 3600
 # What compares the breaks with the text of the package fails with any break.
 WHOLE_SUITE = ("tests", "--ignore=tests/benchmarks")
 # What each run would import itself. The package and its tests are imported from the copy.
 SLOW = (hypothesis, libcst, torch)
 # What pytest exits with where a test fails, and where none could even be collected.
 FAILED = (1, 2)
-CAUGHT, CAUGHT_AFAR, NOT_CAUGHT = "caught", "CAUGHT AFAR", "NOT CAUGHT"
+# What a run ends with that used up its processor time, and one that was waited for in vain.
+ENDLESS, NO_ANSWER = 10, 11
+CAUGHT, CAUGHT_AFAR, NO_END, NOT_CAUGHT = "caught", "CAUGHT AFAR", "NO END", "NOT CAUGHT"
 
 
 def main() -> None:
@@ -135,21 +143,22 @@ def outcome(tree: Path, one: Break, is_near: bool) -> str:
     text = path.read_text("utf-8")
     path.write_text(one.applied(tree), "utf-8")
     try:
-        if fails(tree, one, tests_of(tree, one), SECONDS):
-            return CAUGHT
-        if not is_near and fails(tree, one, WHOLE_SUITE, SECONDS_OF_ALL):
-            return CAUGHT_AFAR
-        return NOT_CAUGHT
+        told = told_by(tree, one, tests_of(tree, one), SECONDS, CAUGHT)
+        if told == NOT_CAUGHT and not is_near:
+            return told_by(tree, one, WHOLE_SUITE, SECONDS_OF_ALL, CAUGHT_AFAR)
+        return told
     finally:
         path.write_text(text, "utf-8")
 
 
-def fails(tree: Path, one: Break, tests: Sequence[str], seconds: int) -> bool:
-    """Do tests fail with a break?"""
+def told_by(tree: Path, one: Break, tests: Sequence[str], seconds: int, caught: str) -> str:
+    """What tests tell of a break, where failing is called `caught`."""
     status = in_a_child(lambda: tested(tree, tests, seconds))
-    if status not in (0, *FAILED):
-        print(f"pytest ends with {status}: {one.name}", file=sys.stderr)
-    return status in FAILED
+    if status not in (0, ENDLESS, *FAILED):
+        print(f"the tests end with {status}: {one.name}", file=sys.stderr)
+    if status == ENDLESS:
+        return NO_END
+    return caught if status in FAILED else NOT_CAUGHT
 
 
 def in_a_child(work: Callable[[], int]) -> int:
@@ -165,9 +174,11 @@ def in_a_child(work: Callable[[], int]) -> int:
 
 
 def tested(tree: Path, tests: Sequence[str], seconds: int) -> int:
-    """Run tests on the package in a tree, and say nothing; more seconds than these are a failure."""
-    signal.signal(signal.SIGALRM, lambda *_: os._exit(FAILED[0]))
-    signal.alarm(seconds)
+    """Run tests on the package in a tree, and say nothing; more seconds of user time end it."""
+    signal.signal(signal.SIGVTALRM, lambda *_: os._exit(ENDLESS))
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    signal.signal(signal.SIGALRM, lambda *_: os._exit(NO_ANSWER))
+    signal.alarm(PATIENCE)
     os.chdir(tree)
     sys.path.insert(0, str(tree))
     nothing = os.open(os.devnull, os.O_WRONLY)
