@@ -184,7 +184,7 @@ def tested(tree: Path, tests: Sequence[str], seconds: int) -> int:
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, 1)
     os.dup2(nothing, 2)
-    return int(pytest.main(["-x", "-q", "-n", "0", "-p", "no:cacheprovider", *tests]))
+    return int(pytest.main(["-x", "-q", "-n", "0", "-p", "no:cacheprovider", "-m", "", *tests]))
 
 
 if __name__ == "__main__":

@@ -25,6 +25,8 @@ GUIDES = [
     *sorted((ROOT / "docs" / "guides").glob("*.md")),
     *(ROOT / "docs" / f"{name}.md" for name in OTHERS),
 ]
+# Their commands train, or start a process for each of several tests.
+TRAINING = ("backward-raises", "long-runs", "loss-does-not-go-down", "pytest-and-ci")
 HOOKS = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 # The plugin is loaded by name where this checkout's own entry points are not installed.
@@ -49,7 +51,13 @@ def folder(tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("sh") is None, reason="commands are a shell's")
-@pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "guide",
+    [
+        pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in TRAINING else [])
+        for path in GUIDES
+    ],
+)
 def test_commands_print_what_the_guide_shows(folder, guide):
     printed = ""
     for language, text in _BLOCK.findall(guide.read_text(encoding="utf-8")):

@@ -193,6 +193,7 @@ class TestAction:
         step("Check gradients", TARGETS="a.py; touch owned4 $(touch owned5)", ARGS="`touch owned6`")
         assert not [path for path in tmp_path.iterdir() if path.name.startswith("owned")]
 
+    @pytest.mark.slow
     def test_checks_gradients(self, step, tmp_path):
         (tmp_path / "ops.py").write_text(WRONG_GRADIENT)
         result = step("Check gradients", TARGETS="ops.py")
@@ -202,6 +203,7 @@ class TestAction:
         assert {item["ruleId"] for item in results} == {"GC101"}
         assert step("Check gradients", TARGETS="ops.py", FAIL="false").returncode == 0
 
+    @pytest.mark.slow
     def test_a_runner_without_its_gpu_does_not_pass(self, step, tmp_path):
         (tmp_path / "ops.py").write_text(WRONG_GRADIENT)
         result = step("Check gradients", TARGETS="ops.py", DEVICES="cpu xla", HTML_FILE="report.html")

@@ -68,6 +68,7 @@ def test_lock_files_name_no_host(folder):
     assert not [name for name, package in packages.items() if "resolved" in package]
 
 
+@pytest.mark.slow
 def test_the_page_finds_without_libcst_what_is_found_with_it(tmp_path):
     """In a browser there is no libcst; what stands in for it is asked only about what is no Python."""
 

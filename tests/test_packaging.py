@@ -134,6 +134,7 @@ class TestStart:
         assert loaded.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_a_tree_without_torch_gives_no_finding_and_no_error():
     result = python(
         "-m", "gradcheck_tool", "check", "--isolated", "--no-cache", sysconfig.get_paths()["stdlib"]

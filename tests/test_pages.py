@@ -69,6 +69,7 @@ def without_numbers(text):
     return re.sub(r"at \[\d+, \d+\]", "at #", text).rstrip("\n")
 
 
+@pytest.mark.slow
 def test_the_guide_to_gradient_checks_prints_what_it_shows(tmp_path):
     page = GRADCHECK / "guide.md"
     function, samples = blocks(page, "python")[:2]
@@ -90,6 +91,7 @@ def test_the_guide_to_gradient_checks_prints_what_it_shows(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_the_check_from_python_prints_what_it_shows(tmp_path):
     page = GRADCHECK / "index.md"
     (tmp_path / "cube.py").write_text(blocks(page, "python")[0])

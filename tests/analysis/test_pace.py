@@ -25,6 +25,7 @@ def test_a_quick_check_says_where_it_may_have_left_something_out():
     assert quick(LONG) == ([], True)
 
 
+@pytest.mark.slow
 def test_a_quick_check_that_left_nothing_out_finds_what_a_whole_one_finds(pytestconfig):
     complete = 0
     for path in sorted((pytestconfig.rootpath / FIXTURES).rglob("*.py")):

@@ -163,6 +163,7 @@ pathlib.Path.replace = staged
 """
 
 
+@pytest.mark.slow
 def test_at_every_file_that_is_written(tmp_path):
     folder, log = tmp_path / "tree", tmp_path / "log"
     old = json.dumps({"old": "report"})

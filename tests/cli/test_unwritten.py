@@ -226,6 +226,7 @@ def test_run(tmp_path):
     assert gradlint(tmp_path, "run", "--save", "folder", "train.py").returncode == 7
 
 
+@pytest.mark.slow
 def test_run_where_what_is_seen_cannot_be_kept(tmp_path, small_disk):
     program = (
         "import os, torch\nwith open(os.environ['TMPDIR'] + '/filler', 'wb', buffering=0) as file:\n"

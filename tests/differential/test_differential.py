@@ -31,6 +31,7 @@ def summary(verdicts):
     return total
 
 
+@pytest.mark.slow
 def test_no_false_alarm(verdicts):
     wrong = [(v.seed, v.false_alarms, v.source) for v in verdicts if v.false_alarms]
     assert not wrong, f"{wrong[0][1]} in the program of seed {wrong[0][0]}:\n{wrong[0][2]}"
@@ -55,6 +56,7 @@ def test_a_seed_gives_one_program():
     assert generate(7) != generate(8)
 
 
+@pytest.mark.slow
 @settings(
     max_examples=50, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck)
 )

@@ -18,6 +18,7 @@ def _one_thread():
     torch.set_num_threads(threads)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.gettrace() is not None, reason="lines are followed by another tool")
 def test_the_watch_agrees_on_generated_programs():
     assert {seed: found for seed in range(COUNT) if (found := judged_by_watch(seed))} == {}

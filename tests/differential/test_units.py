@@ -66,6 +66,7 @@ def verdicts() -> list[Verdict]:
     return found
 
 
+@pytest.mark.slow
 def test_the_drivers_are_right(verdicts: list[Verdict]) -> None:
     wrong = [v for v in verdicts if v.raised is not None and not v.raised.event]
     assert not wrong, f"{wrong[0].raised} in the unit of seed {wrong[0].seed}:\n{wrong[0].unit.program}"

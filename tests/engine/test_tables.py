@@ -113,6 +113,7 @@ def entries(table: dict, key: str) -> dict[str, dict]:
     return {**table[key], **{name: table[key][other] for name, other in table["names"].items()}}
 
 
+@pytest.mark.slow
 def test_the_tables_are_what_pytorch_does():
     now = measured(REPRESENTATIVE)
     for key in ("ops", "layers"):

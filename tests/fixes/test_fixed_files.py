@@ -31,6 +31,7 @@ SETS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("programs", "right", "least"), SETS.values(), ids=SETS)
 def test_fixes_leave_files_as_they_should_be(programs: list[bytes], right: list[bytes], least: int) -> None:
     fixing = Fixing(FileChecker(), Config(NOWHERE.parent, select=("ALL",)))

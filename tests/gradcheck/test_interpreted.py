@@ -18,6 +18,7 @@ def _x(*shape, seed=0):
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).requires_grad_()
 
 
+@pytest.mark.slow
 def test_the_child_answers_with_a_report():
     report = check_interpreted("torch:mul", (_x(3), _x(3, seed=1)))
     assert report.ok

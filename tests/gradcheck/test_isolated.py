@@ -114,6 +114,7 @@ def no_fork(monkeypatch):
 
 @pytest.mark.usefixtures("no_fork")
 class TestWithoutFork:
+    @pytest.mark.slow
     def test_a_fresh_process_dies_in_the_place_of_the_caller(self):
         report = check_function(DiesOfOtherSizes, (r(3, 4),), isolate=True)
         (finding,) = report.findings
@@ -121,6 +122,7 @@ class TestWithoutFork:
         assert any(__file__ in frame and "in forward" in frame for frame in finding.evidence["stack"])
         assert [v.verdict for v in report.inputs] == ["ok"]
 
+    @pytest.mark.slow
     def test_what_the_check_raises_is_raised_to_the_caller(self):
         with pytest.raises(KeyError):
             check_function(DiesOfOtherSizes, (r(3, 4),), isolate=True, manifold={0: "no such surface"})
@@ -161,11 +163,13 @@ def _run_program(tmp_path, end):
     return subprocess.run([sys.executable, path], capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_a_fresh_process_finds_what_a_program_defines(tmp_path):
     ran = _run_program(tmp_path, "\nif __name__ == '__main__':\n    main()\n")
     assert ran.stdout == "GC101\n", ran.stderr
 
 
+@pytest.mark.slow
 def test_a_program_that_checks_whenever_it_is_imported_is_told_what_to_do(tmp_path):
     ran = _run_program(tmp_path, "\nmain()\n")
     assert "put what starts checks under" in ran.stderr

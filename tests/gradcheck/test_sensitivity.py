@@ -61,6 +61,7 @@ def _claims():
                 yield klass, args, position, verdict.factor, verdict.entry
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::UserWarning")
 def test_errors_of_twice_the_claimed_size_are_found():
     missed, tried = [], 0
@@ -93,6 +94,7 @@ class NumpyProduct(Function):
         return ga, a.T @ g
 
 
+@pytest.mark.slow
 def test_a_single_entry_off_by_a_percent_is_found_in_a_large_product_in_single_precision():
     args = (r(128, 128, dtype=torch.float32), r(128, 128, dtype=torch.float32, seed=1))
     report = check_function(NumpyProduct, args, **QUICK)

@@ -54,6 +54,7 @@ BASES = """
 """
 
 
+@pytest.mark.slow
 def test_a_function_that_kills_its_process_fails_the_run(project, gradcheck):
     project("ops.py", KILLS)
     result = gradcheck("-j", 1, "--fail-on", "crash", "--output-format", "json-report")
@@ -79,11 +80,13 @@ def test_what_a_run_without_findings_fails_on(fail_on, statuses):
     assert _status(Verdicts(), fail_on) == 0
 
 
+@pytest.mark.slow
 def test_a_wrong_gradient_is_no_crash(ops, gradcheck):
     assert gradcheck("-j", 1, "--fail-on", "crash").exit_code == 0
     assert gradcheck("-j", 1).exit_code == 1
 
 
+@pytest.mark.slow
 def test_an_abstract_base_class_is_told_with_the_classes_that_are_checked_in_its_place(project, gradcheck):
     project("ops.py", BASES)
     result = gradcheck("-j", 1, "--verbose")

@@ -124,6 +124,7 @@ class TestDeaths:
         (found,) = [finding for finding in deadly[0] if finding["function"] == f"ops.{name}"]
         return found
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("name", "code", "message"),
         [
@@ -164,6 +165,7 @@ class TestDeaths:
         assert rows == sorted(rows)
 
 
+@pytest.mark.slow
 def test_a_mistake_that_units_of_two_dtypes_show_in_the_same_precision_is_listed_once(project, gradcheck):
     project("ops.py", project.ops)
     result = gradcheck(
@@ -185,6 +187,7 @@ def told(gradcheck, limits, *texts, options=()):
     return pytest.fail(result.stdout + result.stderr)
 
 
+@pytest.mark.slow
 def test_a_call_that_does_not_return_is_a_finding(project, gradcheck):
     project("ops.py", f"import time\n{DEADLY}".replace("os.abort()", "time.sleep(600)"))
     result = told(
@@ -205,6 +208,7 @@ def test_a_compiler_that_takes_its_time_is_no_hang(project, gradcheck):
     assert (result.exit_code, result.stdout) == (0, "")
 
 
+@pytest.mark.slow
 def test_endless_imports_and_inputs_are_causes_and_no_findings(project, gradcheck):
     project(
         "slow.py",

@@ -33,6 +33,7 @@ def run(pytester, monkeypatch):
     return pytest_run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("processes", [(), ("-n", "2")])
 def test_every_function_is_a_test_with_the_report_as_its_failure(run, processes):
     result = run("--gradlint", "-ra", *processes)
@@ -48,6 +49,7 @@ def test_every_function_is_a_test_with_the_report_as_its_failure(run, processes)
     )
 
 
+@pytest.mark.slow
 def test_results_of_earlier_runs_are_used(run, pytester):
     run("--gradlint").assert_outcomes(passed=1, failed=1)
     cache = pytester.path / ".gradlint_cache"

@@ -110,6 +110,7 @@ def test_nothing_is_lowered_before_it_is_needed() -> None:
     assert {"outer", "outer.<locals>.inner"} <= {function.qualname for function in module.functions}
 
 
+@pytest.mark.slow
 def test_a_file_that_was_lowered_is_not_read_by_python_again() -> None:
     found = outline(SOURCE)
     assert found is not None

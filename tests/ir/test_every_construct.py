@@ -97,6 +97,7 @@ STANDARD_LIBRARY = sorted(
 )
 
 
+@pytest.mark.slow
 def test_standard_library_lowers():
     lowered = 0
     for path in random.Random(0).sample(STANDARD_LIBRARY, min(150, len(STANDARD_LIBRARY))):

@@ -48,6 +48,7 @@ def checked(folder, *arguments):
     return gradlint(folder, "check", "--no-cache", "--with-run", "run.json", *arguments, "train.py")
 
 
+@pytest.mark.slow
 def test_what_was_not_reached_and_what_happened(project):
     assert gradlint(project, "run", "--save", "run.json", "train.py").returncode == 0
     assert "= in the run: not reached" in checked(project).stdout
@@ -55,6 +56,7 @@ def test_what_was_not_reached_and_what_happened(project):
     assert "= in the run: confirmed" in checked(project).stdout
 
 
+@pytest.mark.slow
 def test_each_format_says_it(project):
     gradlint(project, "run", "--save", "run.json", "train.py", "more")
     assert checked(project, "--output-format", "concise").stdout.endswith(" [confirmed]\n")
@@ -69,6 +71,7 @@ def test_each_format_says_it(project):
     assert "in the run: confirmed" in junit.find(".//failure").text
 
 
+@pytest.mark.slow
 def test_what_the_program_catches_happened_too(project):
     (project / "main.py").write_text(
         "import runpy, sys\ntry:\n    runpy.run_path('train.py')\nexcept RuntimeError:\n    print('caught')\n"
@@ -78,6 +81,7 @@ def test_what_the_program_catches_happened_too(project):
     assert "= in the run: confirmed" in checked(project).stdout
 
 
+@pytest.mark.slow
 def test_another_folder_takes_the_place_of_that_of_the_run(project, tmp_path_factory):
     gradlint(project, "run", "--save", "run.json", "train.py", "more")
     other = tmp_path_factory.mktemp("laptop")
@@ -86,6 +90,7 @@ def test_another_folder_takes_the_place_of_that_of_the_run(project, tmp_path_fac
     assert "= in the run: confirmed" in checked(other).stdout
 
 
+@pytest.mark.slow
 def test_files_that_have_changed_since_are_left_alone(project):
     gradlint(project, "run", "--save", "run.json", "train.py", "more")
     (project / "train.py").write_text("# changed\n" + PROGRAM)

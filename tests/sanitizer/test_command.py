@@ -66,6 +66,7 @@ def test_the_program_runs_as_it_would_and_the_mistake_is_told_after_its_tracebac
     assert "gradlint: Found 1 problem in this run." in report
 
 
+@pytest.mark.slow
 def test_causes_of_the_exception_have_no_frame_of_ours(project):
     lines = BUG.replace("y.sum().backward()", "try:\n    y.sum().backward()\nexcept RuntimeError as error:")
     (project / "bug.py").write_text(f"{lines.rstrip()}\n    raise ValueError from error\n")
@@ -74,6 +75,7 @@ def test_causes_of_the_exception_have_no_frame_of_ours(project):
     assert "error[GL201]" in seen.stderr
 
 
+@pytest.mark.slow
 def test_json_goes_to_its_file_and_says_where_findings_come_from(project):
     seen = watched(project, "--output-format", "json=found.json", "loop.py")
     assert (seen.returncode, seen.stdout, seen.stderr) == (0, "", "")
@@ -83,6 +85,7 @@ def test_json_goes_to_its_file_and_says_where_findings_come_from(project):
     assert [step["location"]["row"] for step in finding["trace"]] == [7, 6, 7]
 
 
+@pytest.mark.slow
 def test_comments_configuration_and_baseline_leave_findings_out(project):
     (project / "loop.py").write_text(LOOP.replace(".backward()", ".backward()  # gradlint: ignore[GL401]"))
     assert "No autograd mistakes seen" in watched(project, "loop.py").stderr
@@ -92,10 +95,12 @@ def test_comments_configuration_and_baseline_leave_findings_out(project):
     assert "GL401" in watched(project, "--isolated", "loop.py").stderr
 
 
+@pytest.mark.slow
 def test_findings_can_fail_a_run(project):
     assert watched(project, "--error-exitcode", "9", "loop.py").returncode == 9
 
 
+@pytest.mark.slow
 def test_a_run_can_go_on_after_what_pytorch_refuses(project):
     seen = watched(project, "--keep-going", "bug.py")
     assert seen.returncode == 0
@@ -103,6 +108,7 @@ def test_a_run_can_go_on_after_what_pytorch_refuses(project):
     assert "went on: yes" in seen.stderr
 
 
+@pytest.mark.slow
 def test_modules_and_installed_commands(project):
     seen = watched(project, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py")
     assert (seen.returncode, "1 passed" in seen.stdout) == (0, True)
@@ -136,6 +142,7 @@ def test_signals_reach_the_program(project):
         assert process.wait(300) == 5
 
 
+@pytest.mark.slow
 def test_the_first_steps_alone_are_watched(project):
     longer = LOOP.replace("range(3)", "range(10)") + "assert torch._C._len_torch_dispatch_stack() == 0\n"
     (project / "loop.py").write_text(longer)
@@ -157,6 +164,7 @@ loss_of(net(torch.ones(3, requires_grad=True))).backward()
 """
 
 
+@pytest.mark.slow
 def test_what_is_compiled_is_named(project):
     (project / "compiled.py").write_text(COMPILED)
     seen = watched(project, "compiled.py")
@@ -169,6 +177,7 @@ def test_what_is_compiled_is_named(project):
     ]
 
 
+@pytest.mark.slow
 def test_what_is_compiled_is_in_each_format_for_machines(project):
     (project / "compiled.py").write_text(COMPILED)
     formats = ("json", "sarif", "junit")

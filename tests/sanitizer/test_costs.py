@@ -87,12 +87,14 @@ def _output(folder, text, *options):
     ).stdout
 
 
+@pytest.mark.slow
 def test_after_the_first_steps_a_step_calls_what_it_calls_without_the_watch(tmp_path):
     alone = json.loads(_output(tmp_path, TRAINING))
     assert json.loads(_output(tmp_path, TRAINING, "--no-record", "--steps", "3")) == alone
     assert json.loads(_output(tmp_path, TRAINING, "--no-record"))[0] != alone[0]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the system does not tell the most memory of a process")
 def test_memory_beside_that_of_the_program_is_limited(tmp_path):
     alone = float(_output(tmp_path, WRITING))

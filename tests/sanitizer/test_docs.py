@@ -6,9 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.slow
 def test_the_example_is_what_is_printed(tmp_path):
     page = (ROOT / "docs" / "run.md").read_text(encoding="utf-8")
     program = re.search(r"```python\n(import torch\n.*?)```", page, re.DOTALL).group(1)

@@ -122,6 +122,7 @@ train()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("container", "put"),
     [("[]", ".append((i, y))"), ("{}", "[i] = y"), ("collections.deque()", ".append({'y': [y]})")],
@@ -131,6 +132,7 @@ def test_containers_of_containers_keep_graphs_too(container, put):
     assert [(one.code, one.location.start.row) for one in told] == [("GL602", 13)]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_a_queue_of_the_last_results_does_not_grow():
     check_left_alone(QUEUE.format(container="collections.deque(maxlen=5)", put=".append(y)"))
@@ -144,6 +146,7 @@ def test_what_grows_with_each_step_is_counted():
     assert "by 3 nodes and 128 bytes of tensors" in told[0].message
 
 
+@pytest.mark.slow
 def test_what_a_graph_that_no_backward_frees_has_saved_counts():
     told, _ = watched(QUEUE.format(container="[]", put=".append((y, y.sum() * y.exp()))"))
     # y, its sum and its exponential, which is saved, and the product.

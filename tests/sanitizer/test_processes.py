@@ -11,9 +11,12 @@ from pathlib import Path
 import pytest
 import torch
 
-pytestmark = pytest.mark.skipif(
-    not torch.distributed.is_available() or sys.platform == "win32", reason="there is no process group"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not torch.distributed.is_available() or sys.platform == "win32", reason="there is no process group"
+    ),
+]
 
 TRAINING = """
 import gc

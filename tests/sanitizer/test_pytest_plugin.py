@@ -57,6 +57,7 @@ def run(pytester, monkeypatch):
     return pytest_run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("processes", [(), ("-n", "2")])
 def test_findings_are_told_with_the_tests_that_showed_them(run, processes):
     result = run(TESTS, "--gradlint-run", *processes)
@@ -75,6 +76,7 @@ def test_findings_are_told_with_the_tests_that_showed_them(run, processes):
     assert "GL201" not in result.stdout.str()
 
 
+@pytest.mark.slow
 def test_a_failed_test_is_explained_and_its_traceback_has_no_frame_of_ours(run):
     result = run(RAISES, "--gradlint-run")
     result.assert_outcomes(failed=1)
@@ -83,6 +85,7 @@ def test_a_failed_test_is_explained_and_its_traceback_has_no_frame_of_ours(run):
     assert "unpack" not in failures.partition("= warnings summary =")[0].partition("autograd mistakes")[0]
 
 
+@pytest.mark.slow
 def test_findings_go_to_files_and_can_fail_a_run_that_passed(run, pytester):
     result = run(
         TESTS,

@@ -56,6 +56,7 @@ def gradlint(folder, *arguments):
     return run(folder, "-m", "gradcheck_tool", *arguments)
 
 
+@pytest.mark.slow
 def test_what_the_run_was_given_is_checked(project):
     alone, seen = run(project, "ops.py"), gradlint(project, "run", "ops.py")
     assert (seen.returncode, seen.stdout) == (0, alone.stdout)
@@ -65,6 +66,7 @@ def test_what_the_run_was_given_is_checked(project):
     assert "1 by recorded inputs" in gradlint(project, "gradcheck", "ops.py").stderr
 
 
+@pytest.mark.slow
 def test_both_watch_at_once(project):
     (project / "ops.py").write_text(WRITTEN)
     alone, seen = run(project, "ops.py"), gradlint(project, "run", "ops.py")
@@ -74,6 +76,7 @@ def test_both_watch_at_once(project):
     assert "recorded 1 call of 1 autograd.Function" in seen.stderr
 
 
+@pytest.mark.slow
 def test_nothing_is_written_where_it_is_not_wanted(project):
     seen = gradlint(project, "run", "--no-record", "ops.py")
     assert (seen.returncode, "recorded" in seen.stderr) == (0, False)

@@ -52,6 +52,7 @@ def test_without_the_option_there_is_none(run, pytester):
     run().assert_outcomes(passed=1)
 
 
+@pytest.mark.slow
 def test_what_an_import_leads_to_fails_one_test(run, pytester):
     pytester.makepyfile(losses="def twice(l):\n    l.backward()\n    l.backward()\n")
     pytester.makepyfile(

@@ -143,6 +143,7 @@ def test_a_function_and_its_parameter_stay_together(tmp_path):
     assert [v.verdict for v in report.inputs] == ["ok", "ok"]
 
 
+@pytest.mark.slow
 def test_calls_that_work_with_their_own_tensors_only_are_left_out(tmp_path):
     weight = torch.ones(3, requires_grad=True)
     # What is computed from the parameter is another tensor once both are stored.

@@ -154,6 +154,7 @@ def test_an_import_is_not_cut_short(synthesise):
     assert synthesise("Importing")[1].cases
 
 
+@pytest.mark.slow
 def test_a_forward_that_never_ends_ends_the_search(synthesise, monkeypatch):
     monkeypatch.setattr(trial, "_SECONDS", 0.2)
     _, found = synthesise("Endless")

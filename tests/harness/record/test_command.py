@@ -88,6 +88,7 @@ def calls(folder):
     return store.load(folder / ".gradlint_cache", "Through")
 
 
+@pytest.mark.slow
 def test_a_script(project, monkeypatch):
     monkeypatch.syspath_prepend(project)
     before = {path.name for path in project.iterdir()}
@@ -103,6 +104,7 @@ def test_a_script(project, monkeypatch):
     assert sorted(getattr(how, "__name__", type(how).__name__) for how in hows) == ["Half", "neg", "third"]
 
 
+@pytest.mark.slow
 def test_a_test_suite(project):
     done = record(project, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py")
     assert done.returncode == 1
@@ -112,6 +114,7 @@ def test_a_test_suite(project):
     assert Path(call.filename) == (project / "ops.py").resolve()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [("train.py",), ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:benchmark", "test_it.py")],
