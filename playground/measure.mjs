@@ -6,11 +6,13 @@
 import { readFile } from "node:fs/promises";
 import { deflateRawSync } from "node:zlib";
 import { chromium } from "playwright-core";
+import { executable } from "./browser.mjs";
 
 const VISITS = 5;
 const CHECKS = 5;
 
-const [executablePath, ...programs] = process.argv.slice(2);
+const [browserName, ...programs] = process.argv.slice(2);
+const executablePath = executable(browserName);
 const address = new URL("dist/index.html", import.meta.url).href;
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
 const median = (values) => values.sort((one, other) => one - other)[Math.floor(values.length / 2)];

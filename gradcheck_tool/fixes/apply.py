@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 # A fix that keeps calling for another one is wrong; a file with a hundred layers of fixes is unheard of.
 PASSES = 100
 
-# Decodes and checks some bytes; None when they can hold no finding.
-Examine = Callable[[bytes], "tuple[Source, Iterable[Finding]] | None"]
+# Decodes and checks some bytes.
+Examine = Callable[[bytes], "tuple[Source, Iterable[Finding]]"]
 
 
 # The code of a finding and the row where it stands.
@@ -62,7 +62,7 @@ def fix_bytes(data: bytes, examine: Examine, unsafe: bool) -> Fixed:
     refused: frozenset[_Place] = frozenset()
     examined = examine(data)
     for _ in range(PASSES):
-        made = None if examined is None else _pass(examined, examine, unsafe, refused)
+        made = _pass(examined, examine, unsafe, refused)
         if made is None:
             break
         data, examined, refused = made.data, made.examined, made.refused
@@ -75,7 +75,7 @@ class _Pass:
     """Fixes that were made at the same time, what the file is with them, and what stays as it is."""
 
     data: bytes
-    examined: tuple[Source, Sequence[Finding]] | None
+    examined: tuple[Source, Sequence[Finding]]
     findings: tuple[Finding, ...]
     refused: frozenset[_Place]
 
@@ -115,24 +115,24 @@ def _goes_alone(source: Source, finding: Finding) -> bool:
 _BROKEN = (Source("", ""), ())
 
 
-def _examined(examine: Examine, data: bytes) -> tuple[Source, Sequence[Finding]] | None:
+def _examined(examine: Examine, data: bytes) -> tuple[Source, Sequence[Finding]]:
     try:
-        examined = examine(data)
+        source, findings = examine(data)
     except SourceError:
         return _BROKEN
-    return None if examined is None else (examined[0], list(examined[1]))
+    return source, list(findings)
 
 
 def _staying(
     findings: Sequence[Finding],
     chosen: Sequence[Finding],
-    after: tuple[Source, Sequence[Finding]] | None,
+    after: tuple[Source, Sequence[Finding]],
 ) -> set[_Place]:
     """The places of findings that are still there when they were to be fixed."""
     edits = _edits(chosen)
     wanted = Counter(map(_place, chosen))
     before = Counter(map(_place, findings))
-    now = Counter(map(_place, after[1] if after else ()))
+    now = Counter(map(_place, after[1]))
     starts = {_place(item): item.location.start for item in chosen}
     return {
         (code, row)

@@ -79,11 +79,8 @@ def outline(source: str) -> Outline | None:
     known = _known.get(source)
     if known is not None:
         return known
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = parse_deep(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = parsed_by_python(source)
+    if tree is None:
         return None
     found = Outline(source, tree.body, split_lines(source))
     outside: list[str] = []
@@ -92,6 +89,16 @@ def outline(source: str) -> Outline | None:
     found.runs = _runs(tree.body, {unit.qualname for unit in found.units}, set(found.classes))
     _known[source] = found
     return found
+
+
+def parsed_by_python(source: str) -> ast.Module | None:
+    """The tree of Python's own parser; None where it refuses the file."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return parse_deep(source.removeprefix("\ufeff"))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
 
 
 def _collect(found: Outline, body: list[ast.stmt], around: str, outside: list[str]) -> None:

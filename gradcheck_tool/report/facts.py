@@ -25,13 +25,18 @@ def facts(finding: Finding) -> Iterator[tuple[str, str]]:
     if finding.function:
         how = ", ".join(filter(None, (finding.device, finding.dtype)))
         yield "function", f"{finding.function} ({how})" if how else finding.function
-    if finding.predicts:
-        yield "predicts", finding.predicts
+    yield from outcome(finding)
     for assumed in finding.assumes:
         yield "assumes", assumed
     if finding.in_run is not None:
         yield "in the run", _IN_RUN[finding.in_run]
     yield from _measured(finding.evidence or {})
+
+
+def outcome(finding: Finding) -> Iterator[tuple[str, str]]:
+    """What PyTorch raises, or the silent effect; of a run it is no prediction."""
+    if finding.predicts:
+        yield "happened" if finding.source == "run" else "predicts", finding.predicts
 
 
 def _measured(evidence: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.findings import Severity
 from gradcheck_tool.report.context import in_cell
+from gradcheck_tool.report.facts import outcome
 from gradcheck_tool.report.fingerprint import fingerprints
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def _issue(finding: Finding, name: str, context: ReportContext) -> dict[str, Any
     if finding.trace:
         issue["other_locations"] = [_location(step.location, context) for step in finding.trace]
     # Code Climate's place for Markdown.
-    known = [f"predicts: {finding.predicts}"] if finding.predicts else []
+    known = [f"{label}: {said}" for label, said in outcome(finding)]
     if finding.in_run is not None:
         known.append(f"in the run: {finding.in_run}")
     if finding.url:

@@ -10,6 +10,7 @@ from gradcheck_tool import __version__
 from gradcheck_tool.findings import Severity
 from gradcheck_tool.links import rule_link
 from gradcheck_tool.report.context import in_cell
+from gradcheck_tool.report.facts import outcome
 from gradcheck_tool.report.fingerprint import fingerprints
 
 if TYPE_CHECKING:
@@ -105,8 +106,8 @@ def _help_uri(url: str) -> dict[str, str]:
 
 def _result(finding: Finding, index: int, name: str, context: ReportContext) -> dict[str, Any]:
     text = f"{in_cell(finding.location)}{finding.message}"
-    if finding.predicts is not None:
-        text += f"\n\npredicts: {finding.predicts}"
+    for label, said in outcome(finding):
+        text += f"\n\n{label}: {said}"
     if finding.assumes:
         text += f"\n\nassumes: {'; '.join(finding.assumes)}"
     result: dict[str, Any] = {

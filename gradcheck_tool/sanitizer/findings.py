@@ -42,7 +42,7 @@ def finding_of(told: Told, rule: Rule) -> Finding:
         severity=rule.severity,
         message=told.message,
         location=told.location,
-        predicts=told.raised or rule.predicts,
+        predicts=told.raised or (None if rule.effect == "raises" else rule.predicts),
         trace=told.trace,
         url=rule_link(rule.code),
         evidence=told.evidence or None,

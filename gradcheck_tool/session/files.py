@@ -124,8 +124,6 @@ class FileChecker:
         except Exception as error:  # noqa: BLE001 - one file must not end the run
             return FileResult(problem=_describe(error), failed=True)
         imports = tuple(dict.fromkeys(self.modules.asked))
-        if examined is None:
-            return FileResult(imports=imports, mistaken=mistaken)
         broken = _broken_cells(examined.source)
         return FileResult(
             findings=tuple(examined.source.in_file(finding) for finding in examined.findings),
@@ -139,8 +137,8 @@ class FileChecker:
             mistaken=mistaken,
         )
 
-    def examine(self, data: bytes, filename: str, config: Config) -> Examined | None:
-        """Decode and check one program; None when it can hold no finding.
+    def examine(self, data: bytes, filename: str, config: Config) -> Examined:
+        """Decode and check one program.
 
         Raises:
             SourceError: the bytes cannot be decoded or are not Python.
@@ -150,12 +148,12 @@ class FileChecker:
         self._extent = Extent()
         relevant = self._may_hold_findings(data, filename, config)
         unused_too = _reports_unused(config)
-        if not relevant and not (unused_too and may_hold_suppressions(data)):
-            return None
         source = read_source(filename, data)
+        if not relevant:
+            _refuse_what_is_not_python(source)
         findings = self._analysed(source, config) if relevant else []
         findings = [finding for finding in findings if not self._is_shown(finding, source, config)]
-        if not findings and not unused_too:
+        if not findings and not (unused_too and may_hold_suppressions(data)):
             return Examined(source, (), self._extent)
         suppressions = Suppressions() if config.ignore_comments else read_suppressions(source.text)
         if suppressions.skip_file:
@@ -189,19 +187,6 @@ class FileChecker:
             return ()
         source = read_source(filename, data)
         return tuple(unknown_codes(source, read_suppressions(source.text), self.ruleset(config)))
-
-    @staticmethod
-    def syntax_problem(data: bytes, filename: str) -> str | None:
-        """What keeps the bytes of a file, or cells of a notebook, from being Python."""
-        from gradcheck_tool.ir.outline import outline
-
-        try:
-            source = read_source(filename, data)
-            if outline(source.text) is None:
-                _parsed(source)
-        except SourceError as error:
-            return str(error)
-        return _broken_cells(source)
 
     def _may_hold_findings(self, data: bytes, filename: str, config: Config) -> bool:
         """Without a pack, files that neither have to do with torch nor run what has need no rules at all."""
@@ -310,15 +295,18 @@ def _does_not_parse(source: Source, error: ParserSyntaxError) -> SourceError:
     return SourceError(f"does not parse as Python (row {row}, column {column})")
 
 
-def _parsed(source: Source) -> None:
-    """Parse what Python's own parser refuses, which may be older than the program.
+def _refuse_what_is_not_python(source: Source) -> None:
+    """Parse a program that nothing else reads.
 
     Raises:
         SourceError: it is no Python.
     """
+    from gradcheck_tool.ir.outline import parsed_by_python
     from gradcheck_tool.ir.parsing import parse
 
-    try:
+    if len(source.text) > MOST_CHARACTERS or parsed_by_python(source.text) is not None:
+        return
+    try:  # Python's own parser may be older than the program.
         parse(source.text)
     except _syntax_error() as error:
         raise _does_not_parse(source, error) from error

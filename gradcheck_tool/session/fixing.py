@@ -70,7 +70,7 @@ class Fixer:
             ConfigError: the configuration's rules cannot be used.
         """
 
-        def examine(current: bytes) -> tuple[Source, Sequence[Finding]] | None:
+        def examine(current: bytes) -> tuple[Source, Sequence[Finding]]:
             return self._examined(current, filename, config)
 
         return fix_bytes(data, examine, unsafe)
@@ -81,37 +81,31 @@ class Fixer:
         """The changes that give every finding a comment of this form."""
         for path, config in files:
             before = self._read(path)
+            if before is None:
+                continue
             try:
-                examined = None if before is None else self._examined(before, str(path), config)
+                source, findings = self._examined(before, str(path), config)
             except SourceError:
                 continue
-            if before is None or examined is None:
-                continue
-            source, findings = examined
             after = edited(source, noqa_edits(source, findings, form or CommentForm()))
             if after is not None:
                 yield Change(path, before, after, tuple(findings))
 
-    def _examined(
-        self, data: bytes, filename: str, config: Config
-    ) -> tuple[Source, Sequence[Finding]] | None:
+    def _examined(self, data: bytes, filename: str, config: Config) -> tuple[Source, Sequence[Finding]]:
         """A program of these bytes and the findings in it, those that other files lead to among them."""
         from gradcheck_tool.session.ways import Ways
 
         path = Path(filename)
         examined = self._checker.examine(data, filename, config)
         elsewhere = self._ways.get(path, ())
-        if examined is None and not elsewhere:
-            return None
-        source = read_source(filename, data) if examined is None else examined.source
         told = Ways(self._closure)
-        told.add(path, FileResult(() if examined is None else examined.findings))
+        told.add(path, FileResult(examined.findings))
         with self._checker.modules.having(path, data) if elsewhere else nullcontext():
             for way in elsewhere:
                 told.add(way, self._checker.check_file(way, config))
         here = told.findings(lambda finding: finding.location.filename == filename)
         findings = [finding for finding in here if finding.location.filename == filename]
-        return source, self._keep(sorted(findings, key=Finding.sort_key), source)
+        return examined.source, self._keep(sorted(findings, key=Finding.sort_key), examined.source)
 
     def _read(self, path: Path) -> bytes | None:
         """The bytes of a file, as an editor has them."""

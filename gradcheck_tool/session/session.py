@@ -219,8 +219,6 @@ class Session:
             told.add(path, result)
             problems += [Problem(str(path), mistake, fatal=False) for mistake in result.mistaken]
             problem = result.problem
-            if path in named and problem is None and not result.findings:
-                problem = self._syntax_problem(path)
             if problem is not None:
                 problems.append(Problem(str(path), problem, result.failed or path in named))
                 unread += not result.partial
@@ -398,8 +396,6 @@ class Session:
             self.checker.ruleset(config)
         result: FileResult = self.checker.check_data(data, filename, config)
         problem = result.problem
-        if problem is None and not result.findings:
-            problem = self.checker.syntax_problem(data, filename)
         problems = [] if problem is None else [Problem(filename, problem, fatal=True)]
         problems += [Problem(filename, mistake, fatal=False) for mistake in result.mistaken]
         lines = SourceLines({filename: data})
@@ -411,14 +407,6 @@ class Session:
         unfinished = {Path(filename): result.unfinished} if result.unfinished else {}
         known = len(ways) - len(new)
         return Outcome(new, problems, 1, checked, known, unfinished, ways, result.is_short)
-
-    def _syntax_problem(self, path: Path) -> str | None:
-        """What keeps a file that was named, and in which nothing asked for its code, from being Python."""
-        try:
-            data = self.checker.modules.read(path)
-        except OSError:
-            return None
-        return self.checker.syntax_problem(data, str(path))
 
     def _refuse_wrong_selectors(self, files: Iterable[Path]) -> None:
         """A misspelt code is an error even where no file needs the rules."""

@@ -1,12 +1,13 @@
-/** The built page in headless Chromium (`CHROMIUM` says where it is), opened from the local file. */
+/** The built page in headless Chromium (`CHROMIUM` names it), opened from the local file. */
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { chromium } from "playwright-core";
+import { executable } from "../browser.mjs";
 
 const PAGE = new URL("../dist/index.html", import.meta.url).href;
 const PATIENCE = 180_000;
-const executablePath = process.env.CHROMIUM;
+const executablePath = process.env.CHROMIUM && executable(process.env.CHROMIUM);
 
 if (!executablePath) {
   test("the page in a browser", { skip: "CHROMIUM names no browser" }, () => {});

@@ -112,7 +112,23 @@ class TestFilesThatCannotBeChecked:
         result = CliRunner().invoke(app, ["check", *arguments], input=program)
         assert result.exit_code == 2
         assert "does not parse as Python (row 2, " in result.stderr
-        assert CliRunner().invoke(app, ["check", "."]).exit_code == 0
+
+    def test_in_a_folder_are_reported_where_nothing_in_them_would_be_executed(self, project, monkeypatch):
+        monkeypatch.undo()
+        monkeypatch.chdir(project)
+        (project / "a.py").write_text("import torch\ndef f(:\n")
+        (project / "b.py").write_text("def f(:\n")
+        (project / "c.py").write_text("x = 1\n")
+        (project / "n.ipynb").write_text('{"cells": [')
+        result = CliRunner().invoke(app, ["check", "."])
+        assert (result.exit_code, result.stdout) == (0, "")
+        *told, last = result.stderr.splitlines()
+        assert [line.split(": ", 1)[1] for line in told] == [
+            "a.py: does not parse as Python (row 2, column 7)",
+            "b.py: does not parse as Python (row 1, column 7)",
+            "n.ipynb: is not a notebook: Expecting value: line 1 column 12 (char 11)",
+        ]
+        assert "1 file" in last
 
     @pytest.mark.parametrize(
         ("name", "text", "words"),
@@ -382,8 +398,8 @@ def test_no_path_is_the_current_folder(gradlint, write):
     assert "deep/er/a.py:2:5" in gradlint("check", "--output-format", "concise").stdout
 
 
-def test_files_without_torch_are_not_parsed(gradlint, project):
-    (project / "a.py").write_text("def broken(:\n    BAD\n")
+def test_files_without_torch_are_not_analysed(gradlint, project):
+    (project / "a.py").write_text("def fine():\n    BAD\n")
     result = gradlint("check")
     assert (result.exit_code, result.stdout) == (0, "")
     assert result.stderr == "No autograd mistakes found in 1 file.\n"

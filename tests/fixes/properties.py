@@ -93,10 +93,8 @@ class Fixing:
             if count > max(found[code] - made[code], (hidden or Counter())[code], 0):
                 yield f"{code}: {found[code]} found, {made[code]} fixed, {count} left"
 
-    def _examine(self, data: bytes, path: Path) -> tuple[Source, list[Finding]] | None:
+    def _examine(self, data: bytes, path: Path) -> tuple[Source, list[Finding]]:
         examined = self._checker.examine(data, str(path), self._config)
-        if examined is None:
-            return None
         findings = [finding for finding in examined.findings if finding.location.filename == str(path)]
         self._kept += findings  # so that no other has the same identity
         self._seen.update((id(finding), examined.source) for finding in findings)

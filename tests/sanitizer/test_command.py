@@ -73,6 +73,8 @@ def test_causes_of_the_exception_have_no_frame_of_ours(project):
     alone, seen = run(project, "bug.py"), watched(project, "bug.py")
     assert seen.stderr.startswith(alone.stderr)
     assert "error[GL201]" in seen.stderr
+    assert "happened: one of the variables needed for gradient computation" in seen.stderr
+    assert "predicts:" not in seen.stderr
 
 
 @pytest.mark.slow
