@@ -13,7 +13,6 @@ from gradcheck_tool.findings import Finding
 from gradcheck_tool.fixes.apply import Fixed, edited, fix_bytes
 from gradcheck_tool.fixes.noqa import CommentForm, noqa_edits
 from gradcheck_tool.sources.errors import SourceError
-from gradcheck_tool.sources.source import read_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
