@@ -1,6 +1,7 @@
 import compileall
 import os
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -18,7 +19,11 @@ settings.load_profile("gradlint")
 
 
 def pytest_configure(config):
-    """Hundreds of commands that tests start find the bytecode of the package, even if Python may write none."""
+    """Hundreds of commands that tests start find the bytecode of the package, even if Python may write none.
+
+    They hear of interrupts, which a shell lets what it runs in the background ignore.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if not hasattr(config, "workerinput"):
         for folder in ("gradcheck_tool", "rules"):
             compileall.compile_dir(ROOT / folder, quiet=2)
