@@ -58,15 +58,16 @@ class StoryStep:
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Event:
-    """Base of all events. `in_loop` is true where the site is inside a loop of its function.
+    """The base of all events. `in_loop` is true if the site is inside a loop of its function.
 
-    `triggers` say what makes a function worth executing for rules that judge the event and declare none.
-    `assumes` has in words what the event takes from ordinary use, beyond what the code shows. `unit` is the
-    qualified name of the function whose execution on its own shows it, '' where top-level code leads there.
-    `unless` has attributes, with the class that has them: what other files of the repository do with them may
-    settle it otherwise. `unless_set` has attributes of which that is so only where other files give them
-    another value, or change what they hold. `is_unconditional` is true of events that show in the text alone:
-    they rest on no assumption about the unit that they stand in.
+    `triggers` say what makes a function worth executing for rules that judge the event and declare no
+    triggers of their own. `assumes` says in words what the event takes for granted from ordinary use,
+    beyond what the code shows. `unit` is the qualified name of the function that showed the event when it
+    was executed by itself, '' if top-level code leads there. `unless` lists attributes with their classes:
+    the event does not hold if other files of the repository use them in a way that settles it otherwise.
+    `unless_set` lists attributes for which only assignments in other files, and changes of what they hold,
+    matter. `is_unconditional` is true for events that follow from the text alone, whatever is assumed about
+    the unit around them.
     """
 
     triggers: ClassVar[tuple[Trigger, ...]] = ()
@@ -99,9 +100,9 @@ class PythonError(Event):
 class FreedGraph(EngineError):
     """A backward reaches a node whose saved values an earlier backward freed.
 
-    `cause` says how both calls met: `same-root`, `shared-subgraph`, `carried` (the value comes from
-    an earlier iteration of the loop) or `outside-loop` (built before the loop that differentiates
-    it). `freed_by` is the text of the earlier call.
+    `cause` says how the two calls are related: `same-root`, `shared-subgraph`, `carried` (the value comes
+    from an earlier iteration of the loop) or `outside-loop` (built before the loop that differentiates it).
+    `freed_by` is the text of the earlier call.
     """
 
     triggers = when.DIFFERENTIATION
@@ -115,7 +116,7 @@ class FreedGraph(EngineError):
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class SavedTensorModified(EngineError):
-    """A backward needs a saved tensor whose storage was written since.
+    """A backward needs a saved tensor whose storage has been written since.
 
     `writer` is `inplace`, `optimizer` (a step), `parameter-update` (load_state_dict, init, copy into
     a parameter), or `buffer` (running statistics, embedding renormalisation). `tensor` is the text of
@@ -215,15 +216,15 @@ class InvalidTensorUse(EngineError):
 
     `kind` is one of: `numpy-on-grad`, `non-leaf-flag` (requires_grad = False on a non-leaf),
     `integer-grad`, `non-leaf-optimizer`, `non-leaf-deepcopy`, `resize-grad`, `inference-save`,
-    `inference-write`, `retain-grad-constant`, `out-with-grad`,
-    `grad-size`, `hook-on-constant`, `not-implemented` (derivative not implemented), `closure-missing`,
-    `detach-view`, `grad-count` (of gradient arguments), `hook-result`,
-    `hook-on-result` (a post-accumulate hook), `optimizer-parameters` (none), `number-of-many`,
-    `pack-hook` and `unpack-hook` (of saved tensors), `reentrant-inputs` (a reentrant checkpoint),
-    `saved-detached` (cut off by detach_ since it was saved),
-    `scalar-index` (indexing a 0-dim tensor, as in `loss.data[0]`). `sizes` are that of a gradient and that of
-    its tensor, for `grad-size`. `is_off`: the tensor was computed while gradients were switched off.
-    `is_certain`: it requires one because of a leaf that the code has made so, whatever else is assumed.
+    `inference-write`, `retain-grad-constant`, `out-with-grad`, `grad-size`, `hook-on-constant`,
+    `not-implemented` (derivative not implemented), `closure-missing`, `detach-view`, `grad-count` (of
+    gradient arguments), `hook-result`, `hook-on-result` (a post-accumulate hook), `optimizer-parameters`
+    (none), `number-of-many`, `pack-hook` and `unpack-hook` (of saved tensors), `reentrant-inputs` (a
+    reentrant checkpoint), `saved-detached` (cut off by detach_ since it was saved), `scalar-index`
+    (indexing a 0-dim tensor, as in `loss.data[0]`). `sizes` are those of a gradient and of its tensor, for
+    `grad-size`. `is_off`: the tensor was computed while gradients were switched off. `is_certain`: the
+    tensor requires a gradient because of a leaf that the code itself makes require one, whatever else is
+    assumed.
     """
 
     triggers = (
@@ -253,9 +254,9 @@ class FunctionError(EngineError):
 
     `kind`: `gradient-count`, `not-a-tuple`, `save-non-tensor`, `dirty-not-returned`, `instance-call`,
     `missing-backward`, `cleared-saved` (saved tensors read twice with clear_saved_tensors_on_access),
-    `gradient-misfit` (a gradient that cannot be its input's), `backward-arguments` (backward
-    cannot take a gradient for each output). The site is in the class where the fault is there: the returned
-    value of backward or forward, the argument of save_for_backward, the call of mark_dirty, the second read.
+    `gradient-misfit` (a gradient that does not fit its input), `backward-arguments` (backward cannot take a
+    gradient for each output). If the mistake is in the class, the site is there: the returned value of
+    backward or forward, the argument of save_for_backward, the call of mark_dirty, the second read.
     """
 
     triggers = when.CUSTOM_FUNCTIONS
@@ -270,8 +271,9 @@ class UnversionedWrite(Event):
     """Data changed behind autograd's back (`.data`, numpy, ...) while a live graph had saved it, and a
     backward used it: the gradient is silently wrong. The site is the write.
 
-    `unchecked`: why no version is asked for although the write may count: a checkpoint computes again with
-    the changed data (`recomputed`), or a custom Function keeps the tensor as an attribute (`on-ctx`).
+    `unchecked`: why PyTorch compares no versions although it may count the write: a checkpoint computes
+    again with the changed data (`recomputed`), or a custom Function keeps the tensor as an attribute
+    (`on-ctx`).
     """
 
     triggers = when.DIFFERENTIATION

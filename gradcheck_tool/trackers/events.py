@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class NameUse(Event):
     """A resolved name of a library is used: `name` is fully qualified (`torch.autograd.Variable`).
 
-    `keywords` are the keyword arguments where it is called, `called` whether it is. The site is the
-    call where it is called, else the name.
+    `called` says whether it is called, and `keywords` are the keyword arguments of the call. The site is
+    the call, or the name if it is not called.
     """
 
     is_unconditional = True
@@ -84,15 +84,15 @@ class DroppedResult(Event):
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class ModuleAttribute(Event):
-    """An `nn.Module` keeps in an attribute something that it does not register, and nothing else does.
+    """An `nn.Module` keeps something in an attribute that neither it nor anything else registers.
 
-    `kind`: `module-list` or `module-dict` (a list, tuple or dict that holds modules),
-    `mode-list` or `mode-dict` (of modules without state, some of which compute something else in training),
-    `parameter-list` (a list, tuple or dict of Parameters), `tensor` (a leaf that requires grad and is
-    no Parameter) or `moved-parameter` (`nn.Parameter(...).to()` and the like: a result, no Parameter).
-    Emitted once a class, at the assignment, when the whole constructor has been executed and neither
-    `add_module`, `register_*`, an `nn.Sequential(*...)` nor an optimizer got the elements.
-    `call` is the text of the assigned value.
+    `kind`: `module-list` or `module-dict` (a list, tuple or dict that holds modules), `mode-list` or
+    `mode-dict` (of modules without state, some of which compute something else in training),
+    `parameter-list` (a list, tuple or dict of Parameters), `tensor` (a leaf that requires grad and is no
+    Parameter) or `moved-parameter` (`nn.Parameter(...).to()` and the like: a result, no Parameter). Emitted
+    once per class, at the assignment, when the whole constructor has been executed and neither
+    `add_module`, `register_*`, an `nn.Sequential(*...)` nor an optimizer got the elements. `call` is the
+    text of the assigned value.
     """
 
     triggers = when.REGISTRATION
@@ -105,13 +105,12 @@ class ModuleAttribute(Event):
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class GradModeMisuse(Event):
-    """A grad mode is switched in a way that does not do what it says, or a manager is never entered.
+    """A grad mode is switched in a way that does not have the effect it seems to have.
 
-    `kind`: `not-called` (`with torch.no_grad:`), `bare` (`torch.no_grad()` as a statement), `tested` (it
-    stands where a truth value is asked for), `yielded` (a generator that is a manager itself gives it out),
-    `never-restored` (`torch.set_grad_enabled(False)` as a statement, and no path of the program
-    turns it on again before a forward that is trained), `enable-in-inference` (enable_grad inside
-    inference_mode).
+    `kind`: `not-called` (`with torch.no_grad:`), `bare` (`torch.no_grad()` as a statement), `tested` (it is
+    used as a condition), `yielded` (a generator-based context manager yields it and does not enter it),
+    `never-restored` (`torch.set_grad_enabled(False)` as a statement, and no path of the program turns it on
+    again before a forward that is trained), `enable-in-inference` (enable_grad inside inference_mode).
     """
 
     triggers = (
@@ -130,10 +129,9 @@ class GraphKept(Event):
     """A value with a graph is kept from one iteration to the next and no backward ever uses it.
 
     `kind`: `sum` (`total += loss`), `append` (a list or dict that outlives the loop), `attribute` or `rows`
-    (parts of a tensor, whose graphs are spent).
-    `container` is what keeps it, `value` what is kept: a tensor, or what holds one. Only emitted in grad mode
-    and when the container is neither back-propagated nor passed to something unknown before its values are
-    detached.
+    (parts of a tensor whose graphs a backward has already used). `container` is what keeps it, `value` what
+    is kept: a tensor, or what holds one. Only emitted in grad mode and when the container is neither
+    back-propagated nor passed to something unknown before its values are detached.
     """
 
     triggers = (*when.TRAINING, when.GATHERING_LOOP)
@@ -148,32 +146,44 @@ class GraphKept(Event):
 class FunctionDefect(Event):
     """A custom autograd.Function is wrong in a way that nothing raises.
 
-    `kind`: `input-on-ctx` / `output-on-ctx` (a differentiable input, an output, kept as an attribute of
-    ctx), `missing-return` (a path of backward returns nothing), `direct-forward` (`F.forward` is called
-    instead of `F.apply`), `save-twice`, `unmarked-write` (forward writes an input in place without
-    mark_dirty), `writes-cotangent` (backward writes its argument), `writes-saved` (backward writes a
-    saved argument of forward), `hidden-tensors` (tensors that require grad inside a list or dict argument
-    of apply), `untracked-backward` (backward leaves autograd, by numpy, `.data` or no_grad, without
-    once_differentiable), `not-static` (a method without @staticmethod) or `none-guard`
-    (set_materialize_grads(False), and a gradient used without a test for None: Python raises there),
-    `none-for-input` (backward returns a literal None for an argument from which forward's result is
-    computed, and apply certainly gets a tensor there that requires grad), `state-on-class` (forward
-    stores something on the class or a global that backward reads), `unused-ctx` (forward keeps something
-    on ctx that no other method reads), `intermediate-kept` (a tensor that forward computes from an input,
-    and does not return, is kept for backward, and the program differentiates the backward again: that
-    part of the second derivative is missing), `unread-argument` (an argument that forward only puts on
-    ctx, where no method reads it: it has no effect), `unread-saved` (save_for_backward, and no method
-    reads saved tensors), `ignores-cotangent` (backward computes a gradient without reading the gradient
-    that it is given), `wrong-derivative` (the gradient of an elementwise Function is not what the values
-    of its forward say), `unset-on-path` (an attribute of ctx that backward reads whatever happens, and
-    forward does not set on every path), `never-set` (an attribute of ctx that backward reads and no
-    method sets), `starred-gradients` (backward returns fewer gradients before those of any number of
-    inputs than forward has arguments before them), `grad-mode-in-forward` (forward asks for the grad
-    mode, which is always off there) or `view-of-cotangent` (backward joins dimensions of a gradient by
-    `view`), `truth-of-elements` (backward branches on a comparison of each element), `saved-as-tensor`
-    (an attribute of a tensor is read of the tuple of saved tensors), `unset-gradient` (backward reads a
-    variable whatever happens, and sets it only where an input needs a gradient). `detail` names the tensor,
-    attribute, method or variable.
+    `detail` names the tensor, attribute, method or variable. `kind` is one of:
+
+    - `input-on-ctx` / `output-on-ctx`: a differentiable input, an output, kept as an attribute of ctx
+    - `missing-return`: a path of backward returns nothing
+    - `direct-forward`: `F.forward` is called instead of `F.apply`
+    - `save-twice`: a second call replaces what the first one saved
+    - `unmarked-write`: forward writes an input in place without mark_dirty
+    - `writes-cotangent`: backward writes its argument
+    - `writes-saved`: backward writes a saved argument of forward
+    - `hidden-tensors`: tensors that require grad inside a list or dict argument of apply
+    - `untracked-backward`: backward leaves autograd, by numpy, `.data` or no_grad, without
+      once_differentiable
+    - `not-static`: a method without @staticmethod
+    - `none-guard`: set_materialize_grads(False), and a gradient used without a test for None: Python raises
+      there
+    - `none-for-input`: backward returns a literal None for an argument from which forward's result is
+      computed, and apply certainly gets a tensor there that requires grad
+    - `state-on-class`: forward stores something on the class or a global that backward reads
+    - `unused-ctx`: forward keeps something on ctx that no other method reads
+    - `intermediate-kept`: a tensor that forward computes from an input, and does not return, is kept for
+      backward, and the program differentiates the backward again: that part of the second derivative is
+      missing
+    - `unread-argument`: an argument that forward only puts on ctx, where no method reads it: it has no
+      effect
+    - `unread-saved`: save_for_backward, and no method reads saved tensors
+    - `ignores-cotangent`: backward computes a gradient without reading the gradient that it is given
+    - `wrong-derivative`: the gradient of an elementwise Function is not what the values of its forward say
+    - `unset-on-path`: an attribute of ctx that backward reads on every path, and that forward does not set
+      on every path
+    - `never-set`: an attribute of ctx that backward reads and no method sets
+    - `starred-gradients`: backward returns fewer gradients before those of any number of inputs than
+      forward has arguments before them
+    - `grad-mode-in-forward`: forward asks for the grad mode, which is always off there
+    - `view-of-cotangent`: backward joins dimensions of a gradient by `view`
+    - `truth-of-elements`: backward branches on a comparison that has a result for each element
+    - `saved-as-tensor`: an attribute of a tensor is read from the tuple of saved tensors
+    - `unset-gradient`: backward reads a variable on every path, and sets it only where an input needs a
+      gradient
     """
 
     triggers = when.CUSTOM_FUNCTIONS
@@ -223,13 +233,12 @@ class DistributedMisuse(Event):
 class BackwardCall(Event):
     """A backward that does not raise.
 
-    `breaks` lists what entered the root cut off. `constant_terms` are those of them that are whole
-    summands of the root (`loss = a + b`, `loss += b`; `tensor` is the summand's text): a constant added
-    to a loss has no effect on any gradient. `factors` are the places of the cuts that entered anything
-    else than a summand, as the weight of a term that has a gradient does. `made_leaf` is the text of the
-    call that turned the computed root into a leaf (`requires_grad_`, assigning requires_grad,
-    `Variable(loss)`, `torch.tensor(loss, requires_grad=True)`), so that backward reaches nothing else; ''
-    otherwise.
+    `breaks` lists what entered the root without its graph. `constant_terms` are those that are whole
+    summands of the root (`loss = a + b`, `loss += b`; `tensor` is the summand's text): a constant added to
+    a loss has no effect on any gradient. `factors` are the places of those that entered as something other
+    than a summand, such as the weight of a term that has a gradient. `made_leaf` is the text of the call
+    that turned the computed root into a leaf (`requires_grad_`, assigning requires_grad, `Variable(loss)`,
+    `torch.tensor(loss, requires_grad=True)`), so that backward reaches nothing else; '' otherwise.
     """
 
     triggers = (*when.DIFFERENTIATION, when.LOSS_CUT)
@@ -267,10 +276,10 @@ class GraphBreak:
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class ParameterCutOff(Event):
-    """The result of a module's forward depends on a Parameter of it that no gradient reaches from there.
+    """The result of a module's forward depends on one of its Parameters, which no gradient reaches from there.
 
-    `parameter` is its text (`self.scale`), or that of a layer which has it (`is_layer`), `module` the class,
-    `cut` what it goes through; nothing else in the repository uses it. `places` tell parameters apart.
+    `parameter` is its text (`self.scale`), or that of a layer which has it (`is_layer`), `module` the
+    class, `cut` what cuts it off; nothing else in the repository uses it. `places` tell parameters apart.
     """
 
     triggers = (when.FORWARD_CUT,)
@@ -284,16 +293,16 @@ class ParameterCutOff(Event):
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class OptimizerStep(Event):
-    """An optimizer steps; `in_loop` also where a function on the way to it is called in a loop.
+    """An optimizer steps; `in_loop` is also true if a function on the path to it is called in a loop.
 
-    `gradients`: what its parameters' `.grad` are: `fresh`, `none` (nothing has back-propagated into them
-    yet), `unused` (nor has anything that a pass could start at been computed with them), `zeroed` (cleared
-    after the last backward), `stale` (used by an earlier step already and not cleared), `scaled` (a
-    GradScaler's scale is still on them) or `unknown`; one entry a kind that occurs. `scaler` is the
-    text of the GradScaler whose `step` makes the call ('' for a plain step); it takes the scale off itself,
-    so `scaled` is right there.
-    `starved` lists parameters that took part in computing a root that was back-propagated since the
-    last step, but whose every way into it is cut, so that no gradient can have reached them.
+    `gradients` are the states of its parameters' `.grad`: `fresh`, `none` (nothing has back-propagated into
+    them yet), `unused` (none, and nothing that a backward could start from has been computed with them),
+    `zeroed` (cleared after the last backward), `stale` (used by an earlier step already and not cleared),
+    `scaled` (a GradScaler's scale is still on them) or `unknown`; one entry for each state that occurs.
+    `scaler` is the text of the GradScaler whose `step` makes the call ('' for a plain step); it takes the
+    scale off itself, so `scaled` is right there. `starved` lists parameters that took part in computing a
+    root that was back-propagated since the last step, but whose every path into it is cut, so that no
+    gradient can have reached them.
     """
 
     triggers = (*when.TRAINING, when.STEP)
@@ -318,7 +327,7 @@ class GradientsCleared(Event):
 class ClipGradients(Event):
     """clip_grad_norm_ or clip_grad_value_; `gradients` as in `OptimizerStep`.
 
-    `is_result`: what it is given is the result of an operation, such as a loss, and no parameter.
+    `is_result`: its argument is the result of an operation, such as a loss, and not a parameter.
 
     `measures` is true when the returned norm is used or max_norm is infinite: the call may be there to
     log a norm, not to clip.

@@ -16,7 +16,7 @@ class Volatile(Rule):
 
     ## Why it is wrong
 
-    Since PyTorch 0.4 the flag is ignored: gradients are recorded where they were to be left out, which
+    Since PyTorch 0.4 the flag is ignored: gradients are recorded where they were not wanted, which
     costs memory. PyTorch warns.
 
     ## Example

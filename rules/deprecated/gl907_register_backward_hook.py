@@ -6,7 +6,7 @@ from gradcheck_tool import MethodUse, Rule, Severity, Violation, renamed, when
 
 
 class RegisterBackwardHook(Rule):
-    """`register_backward_hook` hands out wrong gradients for modules of several operations.
+    """`register_backward_hook` passes wrong gradients for modules of several operations.
 
     ## What it detects
 
@@ -15,8 +15,8 @@ class RegisterBackwardHook(Rule):
     ## Why it is wrong
 
     The hook sees the gradients of the module's last operation, not those of its inputs.
-    `register_full_backward_hook` replaces it. PyTorch warns, except where the module is a single operation
-    whose input is a result.
+    `register_full_backward_hook` replaces it. PyTorch warns, unless the module is a single
+    operation on the result of another.
 
     ## Example
 
@@ -40,7 +40,7 @@ class RegisterBackwardHook(Rule):
 
     ## Fix safety
 
-    The hook gets other gradients than before, which is the point, so the fix is unsafe.
+    The hook gets different gradients, which is the point, so the fix is unsafe.
 
     ## References
 

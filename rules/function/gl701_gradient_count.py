@@ -12,13 +12,13 @@ class GradientCount(Rule):
     ## What it detects
 
     A `backward` of a `torch.autograd.Function` whose returned tuple is shorter than the list of
-    arguments of `forward` (without `ctx`), or longer by more than `None`s. Likewise `None, *gradients`
-    where forward takes `factor, mode, *inputs`.
+    arguments of `forward` (without `ctx`), or longer, unless everything beyond them is `None`. Also
+    `return None, *gradients` where forward takes `factor, mode, *inputs`.
 
     ## Why it is wrong
 
-    `backward` has to return one gradient for each argument of `forward`, `None` for those that have
-    none. PyTorch raises when backward is called.
+    `backward` has to return one gradient for each argument of `forward`, `None` for arguments
+    without one. PyTorch raises when backward is called.
 
     ## Example
 
@@ -66,7 +66,7 @@ class GradientCount(Rule):
 
     ## Fix safety
 
-    There is no fix: which input a missing gradient belongs to is for the author to decide.
+    There is no fix: only the author knows which input a missing gradient belongs to.
 
     ## References
 

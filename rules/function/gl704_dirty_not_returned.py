@@ -6,7 +6,7 @@ from gradcheck_tool import FunctionError, Rule, Severity, Violation
 
 
 class DirtyNotReturned(Rule):
-    """An input that is marked as changed in place is not an output.
+    """An input that is marked as changed in place is not returned.
 
     ## What it detects
 
@@ -14,7 +14,7 @@ class DirtyNotReturned(Rule):
 
     ## Why it is wrong
 
-    The changed input gets its new history by being an output. PyTorch raises.
+    A changed input gets its new history only as an output. PyTorch raises.
 
     ## Example
 

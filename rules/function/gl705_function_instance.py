@@ -14,7 +14,7 @@ class FunctionInstance(Rule):
 
     ## Why it is wrong
 
-    Functions have static methods and are applied without an instance. PyTorch raises.
+    The methods of a Function are static, and it is applied without an instance. PyTorch raises.
 
     ## Example
 
@@ -58,7 +58,8 @@ class FunctionInstance(Rule):
 
     ## Fix safety
 
-    The call raises as it stands, but the class may hold more that is old, so the fix is unsafe.
+    The call raises as it stands, but other parts of the class may be outdated as well, so the fix
+    is unsafe.
 
     ## References
 

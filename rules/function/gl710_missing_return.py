@@ -10,13 +10,14 @@ class MissingReturn(Rule):
 
     ## What it detects
 
-    A `backward` of a `torch.autograd.Function` that computes something and returns on none of its paths. One
-    that does nothing at all (`pass`) says that there is no gradient, and is not reported.
+    A `backward` of a `torch.autograd.Function` that computes something and returns it on no path.
+    One that does nothing at all (`pass`) means that there is no gradient, and is not reported.
 
     ## Why it is wrong
 
-    Returning nothing means that all gradients are None: what came before gets none. With one input nothing
-    is raised; with more, PyTorch misses the gradients of the others and raises (GL701).
+    Returning nothing means that all gradients are None: nothing before the Function gets one. With
+    one input nothing is raised; with more, PyTorch misses the gradients of the others and raises
+    (GL701).
 
     ## Example
 

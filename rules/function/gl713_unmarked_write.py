@@ -15,8 +15,8 @@ class UnmarkedWrite(Rule):
 
     ## Why it is wrong
 
-    Autograd does not learn that the caller's tensor has changed: its version is bumped, but its history
-    still describes the old values. Gradients through later uses of it are wrong.
+    Autograd does not learn that the caller's tensor has changed: its version goes up, but its
+    history still describes the old values. Gradients through later uses of it are wrong.
 
     ## Example
 

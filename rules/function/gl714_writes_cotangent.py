@@ -16,8 +16,8 @@ class WritesCotangent(Rule):
     ## Why it is wrong
 
     The same tensor may be on its way to other parts of the graph. Their gradients are then silently
-    wrong. A saved argument is the caller's own tensor (a weight, data that the next epoch uses again):
-    it keeps what was written to it, and a second backward raises.
+    wrong. A saved argument is the caller's own tensor (a weight, data that the next epoch uses
+    again): it stays changed, and a second backward raises.
 
     ## Example
 

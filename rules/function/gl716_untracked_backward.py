@@ -16,7 +16,7 @@ class UntrackedBackward(Rule):
     ## Why it is wrong
 
     A second derivative through it is silently wrong: the term that went through numpy or `.data` is
-    taken as a constant. With `once_differentiable` it raises instead.
+    treated as a constant. With `once_differentiable` it raises instead.
 
     ## Example
 

@@ -15,8 +15,8 @@ class UnusedOnCtx(Rule):
 
     ## Why it is wrong
 
-    Often backward was meant to use it: a scale or strength that the gradient then lacks. Otherwise it
-    is left over.
+    Often backward was meant to use it, and the gradient lacks a scale or strength. Otherwise it is
+    a leftover.
 
     ## Example
 
@@ -62,7 +62,7 @@ class UnusedOnCtx(Rule):
 
     ## Fix safety
 
-    There is no fix: whether it is missing in backward or left over is for the author to decide.
+    There is no fix: only the author knows whether backward should use it or it should go.
 
     ## References
 

@@ -15,8 +15,8 @@ class IntermediateKept(Rule):
 
     ## Why it is wrong
 
-    `forward` records no history, so in `backward` the kept value is a constant: the second derivative
-    lacks its part. Nothing is raised.
+    `forward` records no history, so in `backward` the kept value is a constant: the second
+    derivative lacks the term that goes through it. Nothing is raised.
 
     ## Example
 

@@ -10,14 +10,14 @@ class ArgumentWithoutEffect(Rule):
 
     ## What it detects
 
-    A custom Function whose `forward` does nothing with an argument but put it on `ctx`, where no
-    method reads it. Arguments that describe a tensor, such as its shape, are left out, and so are files of
-    tests, where Functions are wrong on purpose.
+    A custom Function whose `forward` only puts an argument on `ctx`, where no method reads it.
+    Arguments that describe a tensor, such as its shape, are not reported, and neither are test
+    files, whose Functions are often wrong on purpose.
 
     ## Why it is wrong
 
     The argument has no effect on the result or on the gradient: a strength, slope or scale that
-    backward was to apply is forgotten. Nothing is raised.
+    backward should apply is forgotten. Nothing is raised.
 
     ## Example
 
@@ -63,7 +63,7 @@ class ArgumentWithoutEffect(Rule):
 
     ## Fix safety
 
-    There is no fix: where backward is to use it is for the author to decide.
+    There is no fix: only the author knows where backward should use it.
 
     ## References
 

@@ -11,12 +11,12 @@ class SavedForNothing(Rule):
     ## What it detects
 
     `ctx.save_for_backward(...)` in a custom Function none of whose methods reads
-    `ctx.saved_tensors`. Files of tests are left out: Functions are wrong there on purpose.
+    `ctx.saved_tensors`. Test files are not reported: their Functions are often wrong on purpose.
 
     ## Why it is wrong
 
-    The gradient does not depend on what was saved: a mask or factor that backward was to apply is
-    missing. If it is not missing, the saved tensors only hold memory.
+    The gradient does not depend on what was saved: a mask or factor that backward should apply is
+    missing. If nothing is missing, the saved tensors only take up memory.
 
     ## Example
 
@@ -63,7 +63,8 @@ class SavedForNothing(Rule):
 
     ## Fix safety
 
-    There is no fix: whether the use or the saving is wrong is for the author to decide.
+    There is no fix: only the author knows whether backward should use them or they should not be
+    saved.
 
     ## References
 

@@ -16,8 +16,8 @@ class IgnoredGradient(Rule):
     ## Why it is wrong
 
     A backward returns the product of the incoming gradient and its own derivative. Without the
-    first the result is right only where the value is the whole loss: a weight, a mean over the
-    batch, a mask or a loss scale is lost.
+    incoming gradient, the result is right only if the Function's output is the whole loss: a
+    weight, a mean over the batch, a mask or a loss scale is lost.
 
     ## Example
 

@@ -15,7 +15,8 @@ class BackwardArguments(Rule):
 
     ## Why it is wrong
 
-    The engine passes one gradient for each output, also for those that nothing used. Python raises.
+    The engine passes one gradient for each output, even for outputs that nothing used. Python
+    raises.
 
     ## Example
 

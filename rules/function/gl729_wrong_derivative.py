@@ -6,15 +6,15 @@ from gradcheck_tool import FunctionDefect, Rule, Severity, Violation
 
 
 class WrongDerivative(Rule):
-    """The backward of an elementwise custom Function does not fit its forward.
+    """The backward of an elementwise custom Function does not match its forward.
 
     ## What it detects
 
     A custom Function whose `forward` and `backward` are arithmetic element by element, or along one
     axis (sums, norms, softmax), evaluated at a few numbers: the gradient that `backward` returns
-    differs from the change of `forward`'s values at all of them. Nothing is said of a `forward` with
-    comparisons, rounding or clamping, nor of an identity: there the derivative is meant to be another
-    one. Files of tests are left out: Functions are wrong there on purpose.
+    differs from the change of `forward`'s values at all of them. A `forward` with comparisons,
+    rounding or clamping is not reported, and neither is an identity: there the derivative is meant
+    to differ. Test files are not reported: their Functions are often wrong on purpose.
 
     ## Why it is wrong
 

@@ -10,8 +10,8 @@ class UnsetOnCtx(Rule):
 
     ## What it detects
 
-    `ctx.name = ...` inside a branch of `forward`, which can return without it, and a `backward` that
-    reads `ctx.name` before it has decided anything. Also a `ctx.name` that no method sets.
+    `ctx.name = ...` inside a branch of `forward`, which can return without it, and a `backward`
+    that reads `ctx.name` before any branch. Also a `ctx.name` that no method sets.
 
     ## Why it is wrong
 

@@ -14,9 +14,9 @@ class GradModeInForward(Rule):
 
     ## Why it is wrong
 
-    `apply` runs both with gradients switched off, so that the answer is always False: what is to be
-    kept for backward only while training is never kept. `ctx.needs_input_grad` says whether there will
-    be a backward.
+    `apply` runs both with gradients switched off, so the answer is always False: what forward wants
+    to keep for backward only during training is never kept. `ctx.needs_input_grad` says whether
+    there will be a backward.
 
     ## Example
 

@@ -10,8 +10,8 @@ class TruthOfElements(Rule):
 
     ## What it detects
 
-    `if x < 0:` in the `backward` of a `torch.autograd.Function` that computes each element of its result from
-    one of `x`, where `x` is what it has saved, or its gradient.
+    `if x < 0:` in the `backward` of a `torch.autograd.Function` whose result is computed element by
+    element from `x`, where `x` is a saved tensor or the incoming gradient.
 
     ## Why it is wrong
 

@@ -6,11 +6,12 @@ from gradcheck_tool import FunctionDefect, Rule, Severity, Violation
 
 
 class SavedAsTensor(Rule):
-    """A custom backward does not unpack what it has saved.
+    """A custom backward does not unpack `ctx.saved_tensors`.
 
     ## What it detects
 
-    `x = ctx.saved_tensors` in a `torch.autograd.Function`, and an attribute of `x` that tensors have.
+    `x = ctx.saved_tensors` in a `torch.autograd.Function`, and then an attribute of `x` that only
+    tensors have.
 
     ## Why it is wrong
 

@@ -10,13 +10,13 @@ class UnsetGradient(Rule):
 
     ## What it detects
 
-    A variable that `backward` sets under `if ctx.needs_input_grad[i]:` alone, and reads or returns whatever
-    the answer is.
+    A variable that `backward` sets only under `if ctx.needs_input_grad[i]:`, and reads or returns
+    in either case.
 
     ## Why it is wrong
 
-    An input that needs no gradient is nothing unusual: a frozen weight, the data that a first layer is
-    given. Python then raises UnboundLocalError.
+    Inputs that need no gradient are common: a frozen weight, the data that the first layer gets.
+    Python then raises UnboundLocalError.
 
     ## Example
 

@@ -51,8 +51,8 @@ class SecondBackward(Rule):
 
     ## Fix safety
 
-    There is no fix: whether the losses are to be added up or computed again depends on what is meant,
-    and keeping the graph is rarely right.
+    There is no fix: whether the losses should be added up or computed again depends on what you
+    want, and keeping the graph is rarely right.
 
     ## References
 

@@ -16,10 +16,10 @@ class GraphCarriedOver(Rule):
 
     ## Why it is wrong
 
-    The earlier iteration's `backward` has freed its part of the graph. `retain_graph=True` only hides
-    this: every iteration then goes back through all earlier ones, which costs more memory and time
-    each time, and once an optimizer steps in the loop it raises again, because the step changes
-    weights that the old graph saved.
+    The earlier iteration's `backward` has freed its part of the graph. `retain_graph=True` only
+    hides this: every iteration then goes back through all earlier ones, which costs more memory and
+    time with each iteration, and once an optimizer steps in the loop it raises again, because the
+    step changes weights that the old graph saved.
 
     ## Example
 
@@ -96,7 +96,7 @@ class GraphCarriedOver(Rule):
 
     ## Fix safety
 
-    There is no fix: where the history is to be cut is a decision about the model.
+    There is no fix: where to cut the history is a decision about the model.
 
     ## References
 

@@ -12,13 +12,13 @@ class NonScalarBackward(Rule):
 
     `backward()` or `torch.autograd.grad` of a tensor that is known to hold more than one number (a
     loss made with `reduction="none"`, an element-wise result, a model's output), without a
-    `gradient` (`grad_outputs`) argument; and of a complex number. A loss that a test reduces on one way
-    and leaves as it is on the other (`if reduction == "mean": ...`) is not reported where the code does
-    not say which path is taken.
+    `gradient` (`grad_outputs`) argument; and of a complex number. A loss that is reduced in one
+    branch and not in the other (`if reduction == "mean": ...`) is not reported unless the code
+    shows which branch is taken.
 
     ## Why it is wrong
 
-    The engine multiplies a vector with the Jacobian. For a single number the vector is 1; for
+    The engine multiplies a vector by the Jacobian. For a single number the vector is 1; for
     anything else it must be given, and PyTorch raises. A complex number has no gradient of its own:
     use its real part, its imaginary part or its absolute value.
 
@@ -60,7 +60,7 @@ class NonScalarBackward(Rule):
 
     ## Fix safety
 
-    The fix takes the mean, which may not be the weighting that is meant, so it is unsafe.
+    The fix takes the mean, which may not be the reduction that you want, so it is unsafe.
 
     ## References
 

@@ -55,7 +55,7 @@ class BackwardWithoutInputs(Rule):
 
     ## Why it is wrong
 
-    PyTorch raises, because a backward that collects nothing is taken for a mistake.
+    PyTorch raises, because a backward that collects nothing is most likely a mistake.
 
     ## Example
 

@@ -131,16 +131,15 @@ class StateNotDetachedRule(Rule):
 
     ## What it detects
 
-    A method called `detach...`, `repackage...` or `truncate...` that detaches an attribute and does not
-    mention another which is bound together with it (`self.hidden, self.cell = self.core(...)`), where both
-    are read and bound again by the methods that compute.
+    A method called `detach...`, `repackage...` or `truncate...` that detaches one attribute but not
+    another that is always assigned together with it (`self.hidden, self.cell = self.core(...)`),
+    where other methods read both and assign them again.
 
     ## Why it is wrong
 
-    In truncated backpropagation through time the states are cut off after each backward. A state that
-    keeps its graph leads the next backward into the graph of the last one, which has been freed, and
-    PyTorch raises; with
-    `retain_graph=True` each step goes back to the very beginning.
+    In truncated backpropagation through time, the states are detached after each backward. A state
+    that keeps its graph leads the next backward into the graph of the last one, which has been
+    freed, and PyTorch raises; with `retain_graph=True` each step goes back to the very beginning.
 
     ## Example
 

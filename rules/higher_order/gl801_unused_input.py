@@ -19,10 +19,10 @@ class UnusedInputToGrad(Rule):
 
     ## What it detects
 
-    `torch.autograd.grad(outputs, inputs)` where an input took no part in computing the outputs, does
-    not require a gradient, or has been rebound to a new tensor since (`x = x.to(device)`, `x =
-    x.reshape(...)`), without `allow_unused=True`. A tensor that stands in for a loss on some paths only
-    (`if not batch: loss = torch.zeros((), requires_grad=True)`) is not reported.
+    `torch.autograd.grad(outputs, inputs)` where an input took no part in computing the outputs,
+    does not require a gradient, or has been rebound to a new tensor since (`x = x.to(device)`, `x =
+    x.reshape(...)`), without `allow_unused=True`. A tensor that takes the place of a loss on some
+    paths only (`if not batch: loss = torch.zeros((), requires_grad=True)`) is not reported.
 
     ## Why it is wrong
 

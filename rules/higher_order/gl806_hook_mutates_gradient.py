@@ -15,8 +15,8 @@ class HookMutatesGradient(Rule):
 
     ## Why it is wrong
 
-    Hooks are to return a new gradient. The tensor that they get may be on its way to other parts of the
-    graph, whose gradients change with it. Nothing is raised.
+    A hook should return a new gradient. The tensor that they get may be on its way to other parts
+    of the graph, whose gradients change with it. Nothing is raised.
 
     ## Example
 

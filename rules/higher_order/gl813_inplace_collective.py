@@ -6,7 +6,7 @@ from gradcheck_tool import DistributedMisuse, Rule, Severity, Violation, when
 
 
 class InplaceCollective(Rule):
-    """A tensor that is back-propagated is overwritten by a collective first.
+    """A collective overwrites a tensor before it is back-propagated.
 
     ## What it detects
 
@@ -16,7 +16,7 @@ class InplaceCollective(Rule):
     ## Why it is wrong
 
     The collective writes in place and records nothing: the value is the sum over all processes, the
-    gradient is that of the local loss alone. PyTorch warns when backward passes it.
+    gradient is that of the local loss alone. PyTorch warns in the backward.
 
     ## Example
 

@@ -6,7 +6,7 @@ from gradcheck_tool import InvalidTensorUse, Rule, Severity, Violation, when
 
 
 class HookResult(Rule):
-    """A hook registered with `register_hook` returns something else than a gradient of the same shape.
+    """A hook registered with `register_hook` returns something other than a gradient of the same shape.
 
     ## What it detects
 

@@ -6,7 +6,7 @@ from gradcheck_tool import InvalidTensorUse, Rule, Severity, Violation, when
 
 
 class SavingHooksMisused(Rule):
-    """Hooks under which tensors are saved refuse them, or do not give them back.
+    """Hooks for saved tensors fail to save a tensor, or to give it back.
 
     ## What it detects
 

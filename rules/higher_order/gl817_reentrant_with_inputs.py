@@ -10,8 +10,8 @@ class ReentrantWithInputs(Rule):
 
     ## What it detects
 
-    A call of `torch.autograd.grad`, or of `backward` with `inputs`, whose way to an input leads through a
-    checkpoint with `use_reentrant=True`.
+    A call of `torch.autograd.grad`, or of `backward` with `inputs`, whose path to an input leads
+    through a checkpoint with `use_reentrant=True`.
 
     ## Why it is wrong
 

@@ -65,7 +65,7 @@ class InnerUpdates(Tracker):
 
 
 class InnerUpdateIsCut(Rule):
-    """A value is updated by its own differentiable gradient, but from its detached self.
+    """A value is updated by its own differentiable gradient, but starting from a detached copy.
 
     ## What it detects
 
@@ -74,8 +74,8 @@ class InnerUpdateIsCut(Rule):
 
     ## Why it is wrong
 
-    The outer gradient flows through `g` only. The direct way, which is the identity and the larger
-    part of it, is cut: the meta-gradient is wrong. Nothing is raised.
+    The outer gradient flows through `g` only. The direct path, which is the identity and gives the
+    larger part of it, is cut: the meta-gradient is wrong. Nothing is raised.
 
     ## Example
 

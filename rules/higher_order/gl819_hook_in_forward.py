@@ -132,15 +132,15 @@ class HookInForward(Rule):
 
     ## What it detects
 
-    `self.layer.register_forward_hook(...)` and the like in the `forward` of a module, in a file that
-    calls `remove()` of no handle, and `self.layer.weight.register_hook(...)`; the same in a loop that
-    back-propagates, on a module or parameter that is made before the loop, and in a method that
-    back-propagates and is called again on the same object.
+    `self.layer.register_forward_hook(...)` and the like in the `forward` of a module, in a file
+    that never calls `remove()` on a handle, and `self.layer.weight.register_hook(...)`; the same in
+    a loop that back-propagates, on a module or parameter that is made before the loop, and in a
+    method that back-propagates and is called again on the same object.
 
     ## Why it is wrong
 
-    The hook stays: the second call runs it twice, the third three times. What it adds up or changes is
-    added up or changed again, and what it holds is never freed.
+    The hook stays: the second call runs it twice, the third three times. What it adds up or changes
+    is then added up or changed several times, and what it holds is never freed.
 
     ## Example
 

@@ -182,10 +182,11 @@ class StepWithoutReduction(Rule):
 
     ## What it detects
 
-    A `step()` on the parameters of a `DistributedDataParallel` whose last forward and backward since the
-    gradients were cleared both ran in `no_sync()`, on every way to that step, or that has never been
-    called: the loss was computed by methods of the module inside it (`agent = ddp.module`, then
-    `agent.evaluate(x)`). A model that is given is taken for such a wrapper if it is asked for `no_sync()`.
+    A `step()` on the parameters of a `DistributedDataParallel` whose last forward and backward
+    since the gradients were cleared both ran in `no_sync()`, on every path to that step, or that
+    has never been called: the loss was computed by methods of the module inside it (`agent =
+    ddp.module`, then `agent.evaluate(x)`). A model that is passed in counts as such a wrapper if
+    the code uses its `no_sync()`.
 
     ## Why it is wrong
 
@@ -256,7 +257,7 @@ class StepWithoutReduction(Rule):
 
     ## Fix safety
 
-    There is no fix: the last micro-batch before the step has to be found.
+    There is no fix: only the author knows which micro-batch is the last before a step.
 
     ## References
 

@@ -18,15 +18,19 @@ EVENTS = "docs/events.md"
 _HEAD = """\
 # Events
 
-What rules judge: a rule has a method for each class of events that it wants, and yields findings.
-[Writing rules of your own](writing-rules.md) shows how. All these classes are imported from `gradcheck_tool`. Texts in them
-(`str`) are source text of the program, such as `scores` or `self.hidden`, unless it says otherwise.
+Events are what rules judge: a rule has a handler method for each class of events that it wants to see, and yields findings from
+it. [Writing rules of your own](writing-rules.md) shows how. All these classes are imported from `gradcheck_tool`. Fields of
+type `str` hold source text of the program, such as `scores` or `self.hidden`, unless this page says otherwise.
 
 This page is made from the classes by `scripts/document_rules.py`.
 """
 _GROUPS = (
-    ("What PyTorch raises", "The path of the program ends there. `text` is what PyTorch says.", EngineError),
-    ("What Python raises", "Likewise.", PythonError),
+    (
+        "What PyTorch raises",
+        "The path through the program ends there. `text` is PyTorch's message.",
+        EngineError,
+    ),
+    ("What Python raises", "The path ends there as well. `text` is Python's message.", PythonError),
     ("What raises nothing", "", Event),
 )
 

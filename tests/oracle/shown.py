@@ -21,8 +21,7 @@ SHOWN = {
     (
         "GL102",
         (
-            "`retain_graph=True` only hides this: every iteration then goes back through all earlier ones, which "
-            "costs more memory and time each time, and once an optimizer steps in the loop it raises again, because "
+            "`retain_graph=True` only hides this: every iteration then goes back through all earlier ones, which costs more memory and time with each iteration, and once an optimizer steps in the loop it raises again, because "
             "the step changes weights that the old graph saved."
         ),
     ): (
@@ -238,7 +237,7 @@ for _ in range(2):
     ),
     (
         "GL705",
-        "The call raises as it stands, but the class may hold more that is old, so the fix is unsafe.",
+        "The call raises as it stands, but other parts of the class may be outdated as well, so the fix is unsafe.",
     ): (
         """class Old(torch.autograd.Function):
     def forward(self, x):
@@ -288,8 +287,7 @@ F.apply(w, w).sum().backward()  # raises""",
     (
         "GL714",
         (
-            "A saved argument is the caller's own tensor (a weight, data that the next epoch uses again): it keeps "
-            "what was written to it, and a second backward raises."
+            "A saved argument is the caller's own tensor (a weight, data that the next epoch uses again): it stays changed, and a second backward raises."
         ),
     ): (
         """class F(torch.autograd.Function):
@@ -403,7 +401,7 @@ assert torch.equal(w.grad, torch.ones(2))""",
         "(slope,) = torch.autograd.grad(w.sum(), w.clone(), allow_unused=True)\nslope.norm()  # raises",
         "(slope,) = torch.autograd.grad(w.sum(), w.clone(), allow_unused=True)\nw * slope  # raises",
     ),
-    ("GL816", "Hooks under which tensors are saved refuse them, or do not give them back."): (
+    ("GL816", "Hooks for saved tensors fail to save a tensor, or to give it back."): (
         """with torch.autograd.graph.allow_mutation_on_saved_tensors():
     y = w.sin().sum()
 y.backward()  # raises""",
@@ -415,7 +413,7 @@ y.backward()  # raises""",
     y = w.exp().sum()
 y.backward()  # raises""",
     ),
-    ("GL907", "PyTorch warns, except where the module is a single operation whose input is a result."): (
+    ("GL907", "PyTorch warns, unless the module is a single operation on the result of another."): (
         """class Net(nn.Module):
     def forward(self, x):
         return (x * 2).exp()
