@@ -62,15 +62,15 @@ def _spans(text: str, start: int, end: int, marks: Sequence[Mark], name: str) ->
         marks = rest[len(within) :]
         kind = " class=finding" if first.is_finding else ""
         out.append(escape(printable(text[start:begins])))
-        out.append(f"<mark{kind}>{_spans(text, begins, ends, within, name)}</mark>{_numbers(first, name)}")
+        out.append(f"<mark{kind}>{_spans(text, begins, ends, within, name)}</mark>{_labels(first, name)}")
         start = ends
     return "".join(out) + escape(printable(text[start:end]))
 
 
-def _numbers(mark: Mark, name: str) -> str:
+def _labels(mark: Mark, name: str) -> str:
     kind = "at finding" if mark.is_finding else "at"
     return "".join(
-        f'<span class="{kind}"><a href="#{name}-{number}">{number}</a></span>' for number in mark.numbers
+        f'<span class="{kind}"><a href="#{name}-{label}">{label}</a></span>' for label in mark.labels
     )
 
 
@@ -113,7 +113,7 @@ def _step(index: int, one: Step, picture: Picture, context: ReportContext, name:
     where = f"row {location.start.row}" if is_near else escape(place(location, context))
     lanes = "".join(_lane(lane, index) for lane in picture.lanes)
     return (
-        f'<tr id="{name}-{one.number}"{kind}><td><span class="{badge}">{one.number}</span></td>'
+        f'<tr id="{name}-{one.label}"{kind}><td><span class="{badge}">{one.label}</span></td>'
         f'<td class="what">{worded(one.step.message)}<br><span class="place">{where}</span></td>{lanes}</tr>'
     )
 

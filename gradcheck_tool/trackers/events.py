@@ -276,7 +276,7 @@ class GraphBreak:
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class ParameterCutOff(Event):
-    """The result of a module's forward depends on one of its Parameters, which no gradient reaches from there.
+    """The result of a module's forward depends on a Parameter that no gradient reaches from there.
 
     `parameter` is its text (`self.scale`), or that of a layer which has it (`is_layer`), `module` the
     class, `cut` what cuts it off; nothing else in the repository uses it. `places` tell parameters apart.

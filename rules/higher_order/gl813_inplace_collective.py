@@ -16,7 +16,7 @@ class InplaceCollective(Rule):
     ## Why it is wrong
 
     The collective writes in place and records nothing: the value is the sum over all processes, the
-    gradient is that of the local loss alone. PyTorch warns in the backward.
+    gradient is that of the local loss alone. PyTorch warns when backward reaches it.
 
     ## Example
 

@@ -6,7 +6,7 @@ from gradcheck_tool import InvalidTensorUse, Rule, Severity, Violation, when
 
 
 class SavingHooksMisused(Rule):
-    """Hooks for saved tensors fail to save a tensor, or to give it back.
+    """Hooks for saved tensors refuse to save a tensor, or do not give it back.
 
     ## What it detects
 

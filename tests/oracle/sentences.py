@@ -28,7 +28,7 @@ _CONDITION = re.compile(
     r"while|with|without)\b"
 )
 # That it is backward which raises, the examples mark.
-_IN_BACKWARD = re.compile(r" (?:when backward (?:is called|passes it)|in the first backward)")
+_IN_BACKWARD = re.compile(r" (?:when backward (?:is called|reaches it)|in the first backward)")
 
 
 class Sentence(NamedTuple):

@@ -401,7 +401,7 @@ assert torch.equal(w.grad, torch.ones(2))""",
         "(slope,) = torch.autograd.grad(w.sum(), w.clone(), allow_unused=True)\nslope.norm()  # raises",
         "(slope,) = torch.autograd.grad(w.sum(), w.clone(), allow_unused=True)\nw * slope  # raises",
     ),
-    ("GL816", "Hooks for saved tensors fail to save a tensor, or to give it back."): (
+    ("GL816", "Hooks for saved tensors refuse to save a tensor, or do not give it back."): (
         """with torch.autograd.graph.allow_mutation_on_saved_tensors():
     y = w.sin().sum()
 y.backward()  # raises""",

@@ -57,10 +57,10 @@ class Sheet:
         yield self._line(self._gutter(index), f"{row.number:>{self._digits}} {bar}", f" {window.text}", None)
         for mark in row.marks:
             under = window.underline(mark.start, mark.end, "^" if mark.is_finding else self._glyphs.across)
-            numbers = ",".join(map(str, mark.numbers))
+            labels = ",".join(mark.labels)
             style: Style = "red" if mark.is_finding else "blue"
             below = self._below(index)
-            yield self._line(below, f"{' ' * self._digits} {bar}", f" {under} {numbers}".rstrip(), style)
+            yield self._line(below, f"{' ' * self._digits} {bar}", f" {under} {labels}".rstrip(), style)
 
     def _line(self, gutter: str, margin: str, text: str, style: Style | None) -> Text:
         painted = text if style is None else self._paint(text, style)

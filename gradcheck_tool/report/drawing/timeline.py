@@ -32,6 +32,7 @@ class Timeline:
         self, picture: Picture, context: ReportContext, width: int, glyphs: Glyphs, paint: Paint
     ) -> None:
         self._steps = picture.steps
+        self._label = max((len(step.label) for step in picture.steps), default=0)
         self._file = picture.finding.location.filename
         self._context = context
         self._glyphs = glyphs
@@ -56,12 +57,12 @@ class Timeline:
             yield from self._step(index, step)
 
     def _step(self, index: int, one: Step) -> Iterator[str]:
-        number = f"{one.number:>2}  "
+        label = f"{one.label:<{self._label}}  "
         words = f"{self._where(one.step.location)}: {printable(one.step.message)}"
-        told = textwrap.wrap(words, self._room - len(number), break_long_words=False)
+        told = textwrap.wrap(words, self._room - len(label), break_long_words=False)
         for row, line in enumerate(told):
             drawn = "".join(self._lane(lane, index, size, is_first=row == 0) for lane, size in self._lanes)
-            head = self._paint(number, "bold") if row == 0 else " " * len(number)
+            head = self._paint(label, "bold") if row == 0 else " " * len(label)
             yield f"{drawn}{head}{line if one.is_own else self._paint(line, 'dim')}"
 
     def _where(self, location: Location) -> str:

@@ -1,4 +1,4 @@
-"""What a picture shows and where: the rows of source, the steps with their numbers, arrows, and lanes."""
+"""What a picture shows and where: the rows of source, the steps with their labels, arrows, and lanes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gradcheck_tool.report.picture.arrows import arrows
 from gradcheck_tool.report.picture.lanes import lanes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from gradcheck_tool.findings import Finding, Location, TraceStep
     from gradcheck_tool.report.context import Lines
@@ -20,20 +20,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step with its number, from 1. `is_own`: the finding's own story tells it, too."""
+    """A step of the story.
 
-    number: int
+    `is_own`: the finding's own story tells it, too. Its label is its number there, as in reports. The others
+    have letters after the number of the step before: `1a`, and `a` before the first.
+    """
+
+    label: str
     step: TraceStep
     is_own: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A span of a row, in characters from 0, and the numbers of the steps that are about it."""
+    """A span of a row, in characters from 0, and the labels of the steps that are about it."""
 
     start: int
     end: int
-    numbers: tuple[int, ...]
+    labels: tuple[str, ...]
     is_finding: bool
 
 
@@ -69,20 +73,37 @@ def picture(finding: Finding, lines: Lines, steps: Sequence[TraceStep] | None = 
     """
     texts = Texts(lines)
     told = texts.with_branches(finding.trace if steps is None else steps)
-    own = {(step.location, step.message) for step in finding.trace}
-    numbered = tuple(
-        Step(number, step, (step.location, step.message) in own) for number, step in enumerate(told, start=1)
-    )
-    rows = _sheet(finding, numbered, lines, texts)
+    labelled = tuple(_labelled(told, finding.trace))
+    rows = _sheet(finding, labelled, lines, texts)
     places = {(_file(row.location), row.number): index for index, row in enumerate(rows) if row.number}
     joined = [places.get((_file(one.location), one.location.start.row)) for one in told]
     return Picture(
         finding,
-        numbered,
+        labelled,
         tuple(rows),
         tuple(arrows([row for row in joined if row is not None])),
         tuple(lanes(told, lambda place: _text(place, lines))),
     )
+
+
+def _labelled(told: Sequence[TraceStep], own: Sequence[TraceStep]) -> Iterator[Step]:
+    numbers: dict[tuple[Location, str], list[int]] = {}
+    for number, step in enumerate(own, start=1):
+        numbers.setdefault((step.location, step.message), []).append(number)
+    last, letters = "", 0
+    for step in told:
+        if left := numbers.get((step.location, step.message)):
+            last, letters = str(left.pop(0)), 0
+            yield Step(last, step, is_own=True)
+        else:
+            yield Step(last + _letters(letters), step, is_own=False)
+            letters += 1
+
+
+def _letters(count: int) -> str:
+    """`a` for 0, `z` for 25, then `aa`."""
+    more, letter = divmod(count, 26)
+    return (_letters(more - 1) if more else "") + chr(ord("a") + letter)
 
 
 def _sheet(finding: Finding, steps: Sequence[Step], lines: Lines, texts: Texts) -> list[Row]:
@@ -119,10 +140,10 @@ def _rows(
 
 
 def _row(number: int, text: Sequence[str], near: Location, steps: Sequence[Step], finding: Finding) -> Row:
-    spans: dict[Location, list[int]] = {}
+    spans: dict[Location, list[str]] = {}
     for one in steps:
         if _file(one.step.location) == _file(near) and one.step.location.start.row == number:
-            spans.setdefault(one.step.location, []).append(one.number)
+            spans.setdefault(one.step.location, []).append(one.label)
     if _file(finding.location) == _file(near) and finding.location.start.row == number:
         spans.setdefault(finding.location, [])
     line = text[number - 1]
@@ -130,10 +151,10 @@ def _row(number: int, text: Sequence[str], near: Location, steps: Sequence[Step]
         Mark(
             min(place.start.column - 1, len(line)),
             place.end.column - 1 if place.end.row == number else len(line.rstrip()),
-            tuple(numbers),
+            tuple(labels),
             place == finding.location,
         )
-        for place, numbers in spans.items()
+        for place, labels in spans.items()
     ]
     return Row("source", near, number, line, tuple(sorted(marks, key=lambda mark: (mark.start, -mark.end))))
 

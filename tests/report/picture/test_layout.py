@@ -45,13 +45,28 @@ def found(*trace):
 
 def test_steps_are_numbered_and_branches_told_before_what_they_lead_to():
     drawn = picture(found(SAVED, CHANGED, RAISED), lines)
-    assert [(one.number, one.step.kind, one.step.message) for one in drawn.steps] == [
-        (1, "saved", "saves"),
-        (2, "branch", "`mask is None` does not hold"),
-        (3, "changed", "changes"),
-        (4, "raised", "raises"),
+    assert [(one.label, one.step.kind, one.step.message) for one in drawn.steps] == [
+        ("1", "saved", "saves"),
+        ("1a", "branch", "`mask is None` does not hold"),
+        ("2", "changed", "changes"),
+        ("3", "raised", "raises"),
     ]
     assert [one.is_own for one in drawn.steps] == [True, False, True, True]
+
+
+def test_steps_that_the_finding_does_not_name_leave_its_numbers_as_they_are():
+    called = step("/r/train.py", 3, "net(x, m)", "calls `forward`", "called")
+    others = [step("/r/model.py", 3, "x", f"also {count}", "alias") for count in range(28)]
+    told = picture(found(SAVED, CHANGED, RAISED), lines, [called, SAVED, *others, CHANGED, RAISED]).steps
+    labels = [one.label for one in told]
+    assert labels[:4] == ["a", "1", "1a", "1b"]
+    assert labels[26:] == ["1y", "1z", "1aa", "1ab", "1ac", "2", "3"]
+    assert [one.label for one in told if one.is_own] == ["1", "2", "3"]
+
+
+def test_a_step_that_happens_twice_has_both_its_numbers():
+    told = picture(found(SAVED, CHANGED, SAVED, RAISED), lines, [SAVED, CHANGED, SAVED, RAISED]).steps
+    assert [one.label for one in told if one.is_own] == ["1", "2", "3", "4"]
 
 
 def test_source_has_what_leads_to_the_steps_and_each_file_by_itself():
@@ -67,7 +82,7 @@ def test_source_has_what_leads_to_the_steps_and_each_file_by_itself():
         ("source", 4),
     ]
     marked = {row.number: row.marks for row in drawn.rows if row.location.filename == "/r/model.py"}
-    assert [(mark.numbers, mark.is_finding) for mark in marked[3]] == [((1,), False)]
+    assert [(mark.labels, mark.is_finding) for mark in marked[3]] == [(("1",), False)]
     assert drawn.rows[-1].marks[0].is_finding
 
 
@@ -89,7 +104,7 @@ def test_a_finding_without_a_story_shows_its_line():
     drawn = picture(alone, lines)
     assert [row.number for row in drawn.rows] == [1, 2, 3]
     assert drawn.steps == ()
-    assert drawn.rows[-1].marks[0].numbers == ()
+    assert drawn.rows[-1].marks[0].labels == ()
 
 
 def test_columns_of_characters_beside_ascii_are_counted_in_characters():
