@@ -82,16 +82,19 @@ class Places:
     def is_followed(self, first: Site, second: Site, function: ir.Function | None = None) -> bool:
         """Does the loop around a place run it in all rounds, and the second further down in it?
 
-        `function` is the one around the place, where calls of it are rounds as well.
+        `function` is the one around the place, where calls of it are rounds as well. A test of whether there
+        is what the method at the place is called on is none: `if scheduler: scheduler.step()`.
         """
         loop = self.loop_of(first)
         around = loop or function
         if around is None:
             return False
         before, after = path_to(around.node, first.node), path_to(around.node, second.node)
-        if before is None or after is None or branches(before):
+        if before is None or after is None:
             return False
-        return precedes(before, after)
+        there = receiver_text(first)
+        tests = [node for node in branches(before) if not _asks_for(first, there, node)]
+        return not tests and precedes(before, after)
 
     def handler_of(self, function: ir.Function, node: Any) -> int | None:
         """The `except` clauses that an exception of a call in a function goes to."""
@@ -234,6 +237,11 @@ def path_to(root: Any, node: Any) -> list[Any] | None:
         if below is not None:
             return [root, *below]
     return None
+
+
+def _asks_for(site: Site, name: str, node: Any) -> bool:
+    """Is it a test of whether there is something of a name?"""
+    return type(node).__name__ == "If" and text_of(site, node.test) in (name, f"{name} is not None")
 
 
 def branches(way: Sequence[Any]) -> list[Any]:

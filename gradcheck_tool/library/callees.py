@@ -235,7 +235,7 @@ def _call_unseen(
     """A method of an object that is known, whose class does not show it."""
     if is_role(s, receiver) and computes(name, call):
         m.program.assume(f"`{callee_text(call)}` computes with the parameters of `{s[receiver].name}`")
-        return [(s, call_opaque_module(m, s, receiver, call, is_method=True))]
+        return [(s, call_opaque_module(m, s, receiver, call, may_detach=True))]
     inherited = call_inherited(m, s, receiver, name, call)
     if inherited is not None:
         return [(s, inherited)]

@@ -105,7 +105,7 @@ class RetainedGraphs(StepWindows):
             return
         is_freed = _is_spent(s, old)
         is_seen = not s.after_body or is_local(s, target) or is_freed
-        if in_module(s) or not is_seen or (not is_freed and _is_bounded(m, site)):
+        if not is_seen or (not is_freed and (in_module(s) or _is_bounded(m, site))):
             return
         if is_freed:
             self.spent[key] = True

@@ -166,9 +166,8 @@ class BatchUnits(Tracker):
             return
         site = m.site(s, fact.instr.node)
         waiting = _Unit(function, site, places.receiver_text(site)).condition(fact.instr)
-        if waiting is not None:
-            text = places.text_of(site, waiting.node)
-            self.report(BatchDiscarded(site=site, optimizer=places.receiver_text(site), condition=text))
+        if waiting:
+            self.report(BatchDiscarded(site=site, optimizer=places.receiver_text(site), condition=waiting))
 
 
 class WindowOfGradientsDiscarded(Rule):
@@ -278,26 +277,40 @@ class _Unit:
         self._site = site
         self._optimizer = optimizer
 
-    def condition(self, clear: nodes.Call) -> nodes.Instr | None:
+    def condition(self, clear: nodes.Call) -> str:
         """The modulo test that all steps after a clearing wait for, and no backward between them does."""
         at = self._block_of(clear)
-        later = self._reached(at, None)
+        later = self._reached(at)
         backwards = [b for b in self._blocks("backward(") if b in later and b not in self._before(clear, b)]
         steps = [b for b in self._blocks("step(") if b in later]
-        for block in self._function.blocks.values():
-            end = block.terminator
-            test = self._counter(end) if isinstance(end, nodes.Branch) else None
-            if test is None or not steps or not backwards:
+        for end in self._branches().values():
+            if self._counter(end) is None or not steps or not backwards:
                 continue
-            without = self._reached(self._function.entry, block.id)
+            tests = self._alternatives(end.then)
+            without = self._reached(self._function.entry, frozenset(tests))
             if not any(b in without for b in steps) and all(b in without for b in (at, *backwards)):
-                return None if self._waits(at, backwards) else test
-        return None
+                texts = [places.text_of(self._site, made.node) for made in tests.values()]
+                return "" if self._waits(at, backwards) else " or ".join(texts)
+        return ""
+
+    def _alternatives(self, body: int) -> dict[int, nodes.Instr]:
+        """The tests that lead to a body, by their blocks: a modulo test, `or` comparisons with a number."""
+        tests = {}
+        for id_, end in self._branches().items():
+            made = self._body.maker(end.condition)
+            is_last = isinstance(made, nodes.Compare) and made.op in ("==", ">=")
+            if made is not None and end.then == body and (is_last or self._counter(end)):
+                tests[id_] = made
+        return tests
+
+    def _branches(self) -> dict[int, nodes.Branch]:
+        ends = {block.id: block.terminator for block in self._function.blocks.values()}
+        return {id_: end for id_, end in ends.items() if isinstance(end, nodes.Branch)}
 
     def _waits(self, at: int, backwards: list[int]) -> bool:
         """Does the clearing wait for a test that a backward does not wait for?"""
-        branches = [b.id for b in self._function.blocks.values() if isinstance(b.terminator, nodes.Branch)]
-        reached = [self._reached(self._function.entry, block) for block in branches]
+        entry = self._function.entry
+        reached = [self._reached(entry, frozenset({block})) for block in self._branches()]
         return any(at not in without and any(b in without for b in backwards) for without in reached)
 
     def _before(self, clear: nodes.Call, block: int) -> set[int]:
@@ -325,8 +338,8 @@ class _Unit:
     def _block_of(self, call: nodes.Call) -> int:
         return next(block.id for block in self._function.blocks.values() if call in block.instrs)
 
-    def _reached(self, start: int, closed: int | None) -> set[int]:
-        """The blocks that a way leads to; that into the body of the test at the end of `closed` is closed."""
+    def _reached(self, start: int, closed: frozenset[int] = frozenset()) -> set[int]:
+        """The blocks that a way leads to; those into the body of a test at the end of `closed` are closed."""
         seen: set[int] = set()
         todo = [start]
         while todo:
@@ -336,7 +349,7 @@ class _Unit:
             seen.add(at)
             end = self._function.blocks[at].terminator
             if isinstance(end, nodes.Branch):
-                todo += [end.otherwise] if at == closed else [end.then, end.otherwise]
+                todo += [end.otherwise] if at in closed else [end.then, end.otherwise]
             elif isinstance(end, nodes.Jump):
                 todo.append(end.target)
         return seen

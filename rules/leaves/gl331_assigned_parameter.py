@@ -1,5 +1,6 @@
 """GL331: a tensor that is no Parameter is assigned to an attribute that is one."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -9,14 +10,17 @@ from gradcheck_tool import (
     Event,
     Instance,
     Interpreter,
+    Ref,
     Rule,
     Severity,
     State,
+    StateNote,
     StoryStep,
     Tensor,
     Tracker,
     Trigger,
     Violation,
+    callee_text,
     facts,
     module_tree,
 )
@@ -29,10 +33,23 @@ class ParameterAssigned(Event):
     name: str
 
 
+# Functions that put what is computed in the place of a Parameter: `weight_norm`, `orthogonal`.
+_COMPUTES = re.compile(r"(?:_norm|orthogonal|_parametrization)$")
+
+
 class Assignments(Tracker):
     """Compares what is assigned to attributes with what the modules have registered there."""
 
     derives = (ParameterAssigned,)
+    is_computed = StateNote[bool]()
+
+    def on_called(self, m: Interpreter, s: State, fact: facts.Called) -> None:
+        """Is the weight of a layer computed from now on?"""
+        if not _COMPUTES.search(callee_text(m.site(s, fact.instr.node))):
+            return
+        for value in (*fact.args, *fact.kwargs.values()):
+            if isinstance(value, Ref):
+                self.is_computed.set(s, value, True)
 
     def on_attribute_written(self, m: Interpreter, s: State, fact: facts.AttributeWritten) -> None:
         """`nn.Module.__setattr__` is asked, unless a class has one of its own."""
@@ -41,6 +58,8 @@ class Assignments(Tracker):
         if owner is None or given is None or held is None or held.is_param is not True:
             return
         if given.is_param is not False or not module_tree.is_module(s, owner) or _is_own(s, owner):
+            return
+        if isinstance(fact.object, Ref) and self.is_computed.get(s, fact.object):
             return
         if self.once(id(fact.site.node)):
             made = StoryStep(held.site, f"`{fact.name}` is made a Parameter here", "made")
@@ -59,8 +78,8 @@ class AssignedParameter(Rule):
 
     ## What it detects
 
-    `self.weight = tensor` where `self.weight` is an `nn.Parameter` and the tensor, such as the result of an
-    operation, is none.
+    `self.weight = tensor` or `layer.weight = tensor` where the attribute is an `nn.Parameter` and the tensor,
+    such as the result of an operation, is none.
 
     ## Why it is wrong
 
@@ -136,6 +155,9 @@ class AssignedParameter(Rule):
             in_file=("Parameter(", "register_parameter("),
             where=Condition.BINDS_PARAMETER,
             callers=False,
+        ),
+        Trigger(
+            word=(".weight", ".bias"), pattern=r"\.(?:weight|bias)\s*=[^=]", in_file=("nn.",), callers=False
         ),
     )
     trackers = (Assignments,)

@@ -57,6 +57,14 @@ def test_only_the_step_waits(step: str) -> None:
     assert _found(UNIT.replace("opt.step()", step)) == [("GL405", 3)]
 
 
+def test_the_last_batch_may_end_a_window_as_well() -> None:
+    last = UNIT.replace("batch, i, k)", "batch, i, k, n)").replace("i % k == 0", "i % k == 0 or i + 1 == n")
+    found = check_source(last, "program.py", RULES)
+    assert [(finding.code, finding.location.start.row) for finding in found] == [("GL405", 3)]
+    assert "steps only when `i % k == 0 or i + 1 == n`" in found[0].message
+    assert _found(last.replace("i + 1 == n", "n")) == []
+
+
 @pytest.mark.parametrize("name", RIGHT)
 def test_windows_that_are_applied_whole_are_quiet(name: str) -> None:
     assert _found(RIGHT[name]) == []

@@ -41,6 +41,37 @@ symptom = rates[0] < 1.0
     scheduler.step()
 """,
     ),
+    "a scheduler that may be none steps before its optimizer": Mistake(
+        HEAD
+        + """
+net = nn.Linear(2, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=1.0)
+scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.1)
+rates = []
+for epoch in range(3):
+    if scheduler is not None:
+        scheduler.step()  # <- GL406 SchedulerStep
+    optimizer.zero_grad()
+    net(torch.ones(4, 2)).pow(2).mean().backward()
+    rates.append(optimizer.param_groups[0]["lr"])
+    optimizer.step()
+symptom = rates[0] < 1.0
+""",
+        """    if scheduler is not None:
+        scheduler.step()  # <- GL406 SchedulerStep
+    optimizer.zero_grad()
+    net(torch.ones(4, 2)).pow(2).mean().backward()
+    rates.append(optimizer.param_groups[0]["lr"])
+    optimizer.step()
+""",
+        """    optimizer.zero_grad()
+    net(torch.ones(4, 2)).pow(2).mean().backward()
+    rates.append(optimizer.param_groups[0]["lr"])
+    optimizer.step()
+    if scheduler is not None:
+        scheduler.step()
+""",
+    ),
     "a scheduler of the repository steps before its optimizer": Mistake(
         HEAD
         + """

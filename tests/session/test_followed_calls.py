@@ -158,6 +158,30 @@ def test_what_a_long_forward_returns_depends_on_the_parameters(tmp_path: Path) -
     assert found(Session(tmp_path, Options()), "train.py") == []
 
 
+TWICE = """import argparse
+
+import torch
+from net import Net
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--data")
+args = parser.parse_args()
+made, judge = torch.nn.Linear(2, 2), Net(args)
+for x in torch.utils.data.DataLoader(args.data):
+    y = made(x).exp()
+    y.sum().backward()
+    judge(y).mean().backward()
+"""
+
+
+def test_a_long_forward_may_detach_what_it_is_given(tmp_path: Path) -> None:
+    write(tmp_path, "train.py", TWICE)
+    write(tmp_path, "net.py", NET)
+    assert found(Session(tmp_path, Options()), "train.py") == [("train.py", "GL101")]
+    write(tmp_path, "net.py", NET.replace("options, total =", "x, options, total = x.detach(),"))
+    assert found(Session(tmp_path, Options()), "train.py") == []
+
+
 # Each function calls the next twice, with other numbers.
 DEEP = "".join(
     f"def deep{n}(total):\n    return deep{n + 1}(2 * total) + deep{n + 1}(2 * total + 1)\n\n\n"

@@ -128,3 +128,41 @@ while average < 1.0:
 """
     )
     assert [finding.code for finding in told(source)] == ["GL309"]
+
+
+SELF_TRAINED = """
+class Regression(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(3, 1)
+
+    def forward(self, x):
+        return self.inner(x)
+
+    def fit(self, loader):
+        optimizer = torch.optim.SGD(self.parameters(), lr=0.1)
+        {start}
+        for x in loader:
+            optimizer.zero_grad()
+            loss = self(x).pow(2).mean()
+            {train}
+            {keep}
+        return {shown}
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "start", "keep", "shown"),
+    [
+        ("GL601", "total = 0.0", "total += loss", "total / len(loader)"),
+        ("GL602", "losses = []", "losses.append(loss)", "sum(losses) / len(losses)"),
+    ],
+)
+def test_a_network_that_trains_itself_keeps_what_it_has_differentiated(
+    code: str, start: str, keep: str, shown: str
+) -> None:
+    train = "loss.backward(); optimizer.step()"
+    source = OPEN + SELF_TRAINED.format(start=start, train=train, keep=keep, shown=shown)
+    assert [finding.code for finding in told(source)] == [code]
+    parts = OPEN + SELF_TRAINED.format(start=start, train="pass", keep=keep, shown=shown)
+    assert told(parts) == []

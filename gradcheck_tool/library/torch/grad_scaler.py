@@ -36,8 +36,10 @@ if TYPE_CHECKING:
 CARRIED = "#carried"
 # An attribute of a GradScaler: what it scales the first loss with.
 FIRST_SCALE = "#first-scale"
-# A test of whether precision is mixed.
-_TESTED = re.compile(r"\b(?:if|elif|not|assert|while)\b[^\n]*(?:amp|fp16|half|mixed|scaler|precision)")
+# A test of whether precision is mixed: what follows the `else` of an expression, or the colon, is not tested.
+_TESTED = re.compile(
+    r"\b(?:if|elif|not|assert|while)\b(?:(?!\belse\b)[^\n:])*(?:amp|fp16|half|mixed|scaler|precision)"
+)
 SCALERS = ("torch.cuda.amp.GradScaler", "torch.amp.GradScaler", "torch.cuda.amp.grad_scaler.GradScaler")
 
 

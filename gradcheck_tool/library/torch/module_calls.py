@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool import engine
 from gradcheck_tool.domain.graph import Node, Tensor
-from gradcheck_tool.domain.records import Instance
+from gradcheck_tool.domain.records import Func, Instance
 from gradcheck_tool.domain.values import (
     NONE,
     TRUE,
@@ -24,6 +24,7 @@ from gradcheck_tool.interp.exceptions import guard
 from gradcheck_tool.interp.facts import ModuleCalled, ModuleReturned
 from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.library.torch import layers
+from gradcheck_tool.library.torch.function_text import FunctionBody
 from gradcheck_tool.library.torch.opaque_modules import (
     call_is_recorded,
     call_opaque_function,
@@ -132,9 +133,15 @@ def unknown_forward(m: Interpreter, s: State, ref: Ref, call: Call) -> Result:
 
 
 def forward_in_short(m: Interpreter, s: State, call: Call) -> Result:
-    """A `forward` that takes too much work to be executed: its result depends on all parameters."""
+    """A `forward` that takes too much work to be executed: its result depends on all parameters.
+
+    Whether it leads back to the arguments of one that detaches what it computes of them is not known.
+    """
     m.program.assume(f"`{callee_text(call)}` computes with all its parameters")
-    return call_opaque_module(m, s, call.self, call)
+    own = s.get(attributes.in_class(s, s[call.self].cls, "forward"), Func)
+    body: FunctionBody | None = own.function.worked_out(FunctionBody) if own is not None else None
+    cuts = body is not None and any(body.comes_of_arguments(cut.obj) for _, cut in body.calls("detach"))
+    return call_opaque_module(m, s, call.self, call, may_detach=cuts)
 
 
 def _forward_sequential(m: Interpreter, s: State, ref: Ref, call: Call) -> Result:

@@ -96,10 +96,10 @@ def is_computation(name: str) -> bool:
     return _WITHOUT_GRAPH.search(name) is None
 
 
-def call_opaque_module(m: Interpreter, s: State, ref: Ref, call: Call, *, is_method: bool = False) -> Value:
+def call_opaque_module(m: Interpreter, s: State, ref: Ref, call: Call, *, may_detach: bool = False) -> Value:
     """The result of an opaque module; one that is told how to differentiate may have filled gradients.
 
-    `is_method`: of a method other than `forward`, which may detach what it is given (a discriminator's loss).
+    `may_detach`: it may detach what it is given, as methods beside `forward` do (a discriminator's loss).
     """
     forget_filled(s, [*call.args, *call.kwargs.values()], call.kwargs)
     parameters = [parameter for _, parameter in named_parameters(s, ref)[0]]
@@ -110,7 +110,7 @@ def call_opaque_module(m: Interpreter, s: State, ref: Ref, call: Call, *, is_met
         if isinstance(value, Symbol) and value.kind == "data":
             s.memory[Symbol(("given", value))] = TRUE
     # What else it reads is unknown: attributes that were set on it, closures, hooks.
-    given = [] if is_method else _histories(s, call, is_recorded=bool(trained))
+    given = [] if may_detach else _histories(s, call, is_recorded=bool(trained))
     if s.grad is None or not (trained or any(isinstance(at, Ref) for at in given)):
         return unsure_graph(s)
     inputs = [*(edges.history(s, p) for p in trained), *given, unknown()]

@@ -228,3 +228,26 @@ def test_a_state_that_is_loaded_leaves_the_protocol_as_it_is(
     source = RESTORED.format(backward=backward, update=update)
     assert [code for _, code in findings(source)] == codes
     assert bool(happened(source)[1]) is bool(codes)
+
+
+def test_what_an_expression_chooses_beside_a_flag_is_no_test_of_it() -> None:
+    source = """
+import torch
+def train(net, loader, device, amp=False):
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler(enabled=amp)
+    for x in loader:
+        with torch.autocast(device.type if device.type != "mps" else "cpu", enabled=amp):
+            loss = net(x).sum()
+        optimizer.zero_grad()
+        scaler.scale(loss).backward()
+        torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+"""
+    found = check_source(source, "program.py", RULES)
+    assert [(finding.code, finding.location.start.row) for finding in found] == [("GL411", 11)]
+    chosen = source.replace(
+        "            loss = net(x).sum()", "            loss = net(x).sum() if amp else net(x).mean()"
+    )
+    assert check_source(chosen, "program.py", RULES) == []
