@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from gradcheck_tool import library
 from gradcheck_tool.analysis import function_use, inherited, ordinary_use, parametrized, roles, unit_results
 from gradcheck_tool.analysis.cast import Cast
+from gradcheck_tool.analysis.made_objects import most_different
 from gradcheck_tool.analysis.object_life import (
     ObjectLife,
     Passes,
     between_calls,
     empty_containers,
     graphs_kept,
-    most_different,
 )
 from gradcheck_tool.analysis.plans import WHOLE, ExecutionPlan
 from gradcheck_tool.analysis.starts import Starts, definitions, wrapped

@@ -309,15 +309,3 @@ def _is_empty(s: State, value: Value, depth: int = 1) -> bool:
         return not row.items and not row.open
     is_own = record is not None and s.get(record.cls, Class) is not None and depth > 0
     return is_own and any(_is_empty(s, part, depth - 1) for part in record.attrs.values())  # type: ignore[union-attr]
-
-
-def most_different(made: list[tuple[State, Value]]) -> list[tuple[State, Value]]:
-    """The first object that was made, and of the others the one that has most of what the first has not."""
-    first, *others = made
-    held = _attributes(*first)
-    return [first, *sorted(others, key=lambda other: -len(_attributes(*other) - held))[:1]]
-
-
-def _attributes(s: State, value: Value) -> set[str]:
-    record = s.get(value, Instance)
-    return set(record.attrs) if record is not None else set()

@@ -35,6 +35,7 @@ from gradcheck_tool.interp.loops import (
     widen,
 )
 from gradcheck_tool.interp.mending import mend
+from gradcheck_tool.interp.opposites import opposite_last
 from gradcheck_tool.interp.places import Places
 from gradcheck_tool.interp.program import Program
 from gradcheck_tool.interp.prospects import promising_last
@@ -225,7 +226,8 @@ class Solver:
             waiting = self.budget.few(promising_last(waiting, at))
         compared = len(waiting[0].heap) + len(live or ())
         self.budget.left -= (len(waiting) - 1) * (COMPARISON + compared // COMPARED)
-        return self.budget.few(few(join(waiting, live, MAX_STATES, loose), live))
+        joined = few(join(waiting, live, MAX_STATES, loose), live)
+        return self.budget.few(opposite_last(joined) if self.budget.making else joined)
 
     def _run_block(
         self, s: State, block: ir.Block, index: int, exits: list[FrameExit]
