@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from gradcheck_tool import engine
+from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.values import (
     Const,
     LibraryObject,
     Method,
     Ref,
+    Symbol,
+    Value,
 )
 from gradcheck_tool.engine.effect import Effect
 from gradcheck_tool.interp.api import Call
 from gradcheck_tool.interp.registry import Result, method
 
 if TYPE_CHECKING:
-    from gradcheck_tool.domain.graph import Tensor
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter
 from gradcheck_tool.library.torch.dtypes import is_default_float, requested_dtype, target_dtype
 from gradcheck_tool.library.torch.tensor_effects import NO_DERIVATIVE
 from gradcheck_tool.library.torch.tensor_values import as_tensor, receiver
+
+# What makes floats of another size than tensors have by default.
+_OTHER_FLOATS = re.compile(r"\b(?:half|double|b?float(?:16|64)|HalfTensor|DoubleTensor|autocast)\b")
 
 
 @method(
@@ -54,6 +60,8 @@ def convert(m: Interpreter, s: State, call: Call) -> Result:
         )
     if target and tensor.dtype is not None and target != tensor.dtype:
         return _cast(m, s, ref, call, target)
+    if _is_like_another(s, name, call, tensor):
+        return ref
     usual = name == "float" or (name in ("to", "type") and is_default_float(call))
     if name in ("to", "double", "half", "bfloat16") and target == tensor.dtype == "float" and not usual:
         return _cast(m, s, ref, call, "float")
@@ -67,6 +75,25 @@ def convert(m: Interpreter, s: State, call: Call) -> Result:
 def _is_cpu(call: Call) -> bool:
     value = call.get(0, "device")
     return value == Const("cpu")
+
+
+def _is_like_another(s: State, name: str, call: Call, tensor: Tensor) -> bool:
+    """Does it ask for nothing but the data type of another tensor of floats, as it is one itself?
+
+    In full precision and on one device nothing changes, unless the file converts to other types of floats.
+    """
+    if name not in ("to", "type", "type_as") or call.unsure or tensor.dtype != "float":
+        return False
+    if _OTHER_FLOATS.search(call.site.module.source):
+        return False
+    asked = [*call.args, *call.kwargs.values()]
+    others = [s.get(value.key[1] if _is_dtype_of(value) else value, Tensor) for value in asked]
+    return len(asked) == 1 and all(other is not None and other.dtype == "float" for other in others)
+
+
+def _is_dtype_of(value: Value) -> bool:
+    """Is it the `dtype` of something?"""
+    return isinstance(value, Symbol) and isinstance(value.key, tuple) and value.key[::2] == ("attr", "dtype")
 
 
 def _cast(m: Interpreter, s: State, ref: Ref, call: Call, dtype: str) -> Ref:

@@ -31,6 +31,22 @@ z = y.type(torch.FloatTensor).type("torch.FloatTensor")
 z.zero_()
 y.sum().backward()  # raises
 """,
+    "to the type of what it was computed from": """
+import torch
+x = torch.rand(3, requires_grad=True)
+y = x.exp()
+z = y.type_as(x).to(x).to(x.dtype)
+z.zero_()
+y.sum().backward()  # raises
+""",
+    "to the type of what it was computed from, and half in between": """
+import torch
+x = torch.rand(3, requires_grad=True)
+y = x.half().exp()
+z = y.type_as(x)
+z.zero_()
+y.sum().backward()
+""",
     "the layout of what is transposed in place": """
 import torch
 w = torch.rand(2, 3, requires_grad=True)
