@@ -25,6 +25,7 @@ class Condition(Enum):
     HELPS_FORWARD_WRITE = (
         "it is the `forward` of a class, and a method or function of the file that it calls writes in place"
     )
+    IN_OPERATION = "it is a function of its own that computes tensors from tensors"
     BINDS_BUFFER = "it is no constructor and binds an attribute that the file registers as a buffer"
     BINDS_PARAMETER = "it binds an attribute that the file makes a Parameter to something else"
     WRITES_TO_SHARED = "it writes in place to what may be a parameter or share memory with another tensor"

@@ -132,6 +132,8 @@ FORWARD_HELPER_WRITE = Trigger("def ", where=Condition.HELPS_FORWARD_WRITE, call
 # A loss that writes in place, or may cut itself off from what it is computed from.
 LOSS_WRITE = Trigger(pattern=WRITE, where=Condition.COMPUTES_LOSS, callers=False)
 LOSS_CUT = Trigger("def ", where=Condition.CUTS_LOSS, callers=False)
+# A function that computes tensors from tensors, and writes in place.
+OPERATION_WRITE = Trigger(pattern=WRITE, where=Condition.IN_OPERATION, callers=False)
 # A module that may cut parameters off from what it returns.
 FORWARD_CUT = Trigger("def ", where=Condition.CUTS_FORWARD, callers=False)
 FORWARD_INPLACE_LAYER = Trigger(

@@ -75,7 +75,7 @@ def trained_arguments(s: State, ends: Iterable[FrameExit], given: Mapping[str, V
         ends: the states after it.
         given: the arguments of which something is known, and the others.
     """
-    writing = [end.state for end in ends if _has_written(s, end.state)]
+    writing = [end.state for end in ends if has_written(s, end.state)]
     taken = [
         {name: tensor for name, value in given.items() if (tensor := _taken_for(state, value)) is not None}
         for state in writing
@@ -115,7 +115,7 @@ def tensor_arguments(ends: Iterable[FrameExit], given: Mapping[str, Value]) -> t
     )
 
 
-def _has_written(before: State, after: State) -> bool:
+def has_written(before: State, after: State) -> bool:
     """Has anything been written to in place, or a buffer been replaced?"""
     written = any(
         storage.site is not None and before.heap.get(ref.id) is not storage

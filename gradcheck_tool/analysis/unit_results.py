@@ -1,8 +1,9 @@
 """What callers ordinarily do with what a unit returns: they differentiate a forward, and a loss.
 
 The `forward` of a part of networks that writes to what it is given, or one that detaches what it is given,
-is called with tensors in the middle of a graph, too; so is a loss, which is known by its name. A loss that
-has no graph then, on any way on which it is a tensor, trains nothing.
+is called with tensors in the middle of a graph, too; so are a loss, which is known by its name, and a
+function that computes tensors from tensors and writes to them. A loss that has no graph then, on any way on
+which it is a tensor, trains nothing.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from gradcheck_tool.interp.places import is_of_tests
 from gradcheck_tool.library.torch.shown_modules import shown_as
 from gradcheck_tool.trackers.constant_terms import backward_call
 from gradcheck_tool.triage.losses import computes_loss
+from gradcheck_tool.triage.operations import is_operation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,6 +84,17 @@ class Unit:
         return self.func.function.name == "forward" and is_module
 
     @property
+    def is_operation(self) -> bool:
+        """Is it a function that computes tensors from tensors, for whoever calls it?"""
+        module, function = self.func.env.module, self.func.function
+        is_free = self.cls is None and self.receiver is None and "." not in function.qualname
+        return (
+            is_free
+            and not is_of_tests(module)
+            and is_operation(function.name, module.spans.text(function.node))
+        )
+
+    @property
     def is_loss(self) -> bool:
         """Does it compute a loss, by its name or that of its class?"""
         record = self.start.get(self.cls, Class)
@@ -105,6 +118,8 @@ def differentiate(m: Interpreter, unit: Unit, ends: list[FrameExit]) -> None:
         trained = _as_loss(m, unit, ends, given)
     elif unit.is_forward and unit.cls is not None:
         trained = _as_part(m, unit, ends, given)
+    elif unit.is_operation:
+        trained = _as_operation(m, unit, ends, given)
     else:
         return
     if trained is None:
@@ -159,6 +174,14 @@ def _as_part(m: Interpreter, unit: Unit, ends: list[FrameExit], given: dict[str,
     taken, _ = ordinary_use.tensor_arguments(ends, given) if detached else ([], [])
     names = list(dict.fromkeys((*names, *(name for name in taken if name in detached))))
     return unit.cast.with_history(m, s, names, function) if names else None
+
+
+def _as_operation(m: Interpreter, unit: Unit, ends: list[FrameExit], given: dict[str, Value]) -> Cast | None:
+    """The arguments of a function that writes in place to what it computes: results of a network."""
+    if not any(ordinary_use.has_written(unit.start, end.state) for end in ends):
+        return None
+    names, targets = ordinary_use.tensor_arguments(ends, given)
+    return unit.cast.with_history(m, unit.start, names, unit.func.function, targets) if names else None
 
 
 def _is_indexed(m: Interpreter, unit: Unit, ends: list[FrameExit], name: str) -> bool:

@@ -128,6 +128,7 @@ class SavedTensorModified(EngineError):
         *when.DIFFERENTIATION,
         when.FORWARD_WRITE,
         when.FORWARD_HELPER_WRITE,
+        when.OPERATION_WRITE,
         when.LOSS_WRITE,
         when.WRITE_ELSEWHERE,
         when.FORWARD_INPLACE_LAYER,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.triage.file_text import VIEWS, FileText, compiled
 from gradcheck_tool.triage.losses import computes_loss
+from gradcheck_tool.triage.operations import is_operation
 from gradcheck_tool.triage.plain_containers import keeps_in_plain_container
 from gradcheck_tool.triage.write_targets import may_write_to
 from gradcheck_tool.trigger import Condition
@@ -88,6 +89,10 @@ def _helpers(file: FileText, unit: Unit, owners: set[str]) -> list[Unit]:
         if (f"self.{other.name}" if other.owner in owners else "" if other.owner else other.name) in called
         and _records_graph(file, other)
     ]
+
+
+def _in_operation(file: FileText, unit: Unit) -> bool:
+    return not unit.owner and is_operation(unit.name, unit.text) and _records_graph(file, unit)
 
 
 def _binds_buffer(file: FileText, unit: Unit) -> bool:
@@ -209,6 +214,7 @@ _TESTS: dict[Condition, Callable[[FileText, Unit], bool]] = {
     Condition.IN_FORWARD: _in_forward,
     Condition.CUTS_FORWARD: _cuts_forward,
     Condition.HELPS_FORWARD_WRITE: _helps_forward_write,
+    Condition.IN_OPERATION: _in_operation,
     Condition.BINDS_BUFFER: _binds_buffer,
     Condition.BINDS_PARAMETER: _binds_parameter,
     Condition.WRITES_TO_SHARED: _writes_to_shared,

@@ -220,6 +220,20 @@ def test_a_loss_that_may_be_cut_off() -> None:
     assert not holds(Condition.COMPUTES_LOSS, LOSS.replace("PairLoss", "Pair"))
 
 
+def test_a_function_that_computes_tensors_from_tensors() -> None:
+    source = HEAD + "def gate(x):\n    y = x.sigmoid()\n    y *= x\n    return y\n"
+    assert holds(Condition.IN_OPERATION, source)
+    for old, new in (
+        ("def gate", "def load_gate"),
+        ("x.sigmoid()", "x.detach().sigmoid()"),
+        ("return y", "pass"),
+        ("def gate(x)", "@torch.no_grad()\ndef gate(x)"),
+    ):
+        assert old in source
+        assert not holds(Condition.IN_OPERATION, source.replace(old, new))
+    assert not holds(Condition.IN_OPERATION, HEAD + "class A:\n    def gate(self, x):\n        return x\n")
+
+
 def test_every_condition_is_tried() -> None:
     tried = {condition for condition, _, _ in CASES} | {
         Condition.IN_FORWARD,
@@ -234,5 +248,6 @@ def test_every_condition_is_tried() -> None:
         Condition.BINDS_PARAMETER,
         Condition.CUTS_FORWARD,
         Condition.HELPS_FORWARD_WRITE,
+        Condition.IN_OPERATION,
     }
     assert tried == set(Condition)

@@ -1,0 +1,26 @@
+"""What computes tensors from tensors for whoever calls it, judged by the name and the text of a function."""
+
+from __future__ import annotations
+
+import re
+
+# What is called so prepares data, reports, or is run where nothing is trained.
+_NOT_TRAINED = re.compile(
+    r"(?:^|_)(?:aug\w*|bench\w*|box\w*|bbox\w*|check|collate|compare|convert|crop|dataset|decode|demo|draw|eval\w*|export|"
+    r"flip|get_data|image|img|infer\w*|init\w*|iou|jitter|load\w*|main|make|metrics?|nms|plot|post\w*|predict\w*|"
+    r"prepare|preprocess\w*|print|quantize|read|reset|sample|save|show|step|test|to_\w+|train\w*|transform\w*|update|"
+    r"valid\w*|visual\w*|viz|vis|write)(?:_|$)"
+)
+# What leaves autograd, or handles it by hand.
+_LEAVES = re.compile(
+    r"\bnp\.|numpy|\.(?:item|tolist|cpu|data|detach|grad|backward|requires_grad_?)\b|no_grad|inference_mode|Parameter"
+    r"|\bopen\(|\bprint\(|deepcopy|cv2|PIL"
+)
+
+
+def is_operation(name: str, text: str) -> bool:
+    """Does a function that belongs to no class compute tensors from tensors, which layers may have computed?
+
+    In a network it gets what requires a gradient, and what it returns is differentiated.
+    """
+    return "return " in text and _NOT_TRAINED.search(name) is None and _LEAVES.search(text) is None

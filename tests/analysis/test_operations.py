@@ -1,0 +1,62 @@
+"""Functions of a library that nothing in sight calls are given results of a network."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cases import each
+from tests.open_programs import HEAD, Open, check_open, check_quiet
+
+OPEN = {
+    "a softmax that is divided in place": Open(
+        HEAD
+        + """
+def masked_softmax(scores, mask):
+    exp = (scores - scores.max(-1, keepdim=True)[0]).exp_()
+    exp = exp * mask
+    total = exp.sum(-1, keepdim=True)
+    root = total.sqrt()
+    root += 1e-6  # <- GL201
+    return exp / root
+""",
+        "root += 1e-6",
+        "root = root + 1e-6",
+        "masked_softmax(nn.Linear(3, 3)(torch.randn(2, 3)), torch.ones(2, 3)).sum().backward()",
+        ("`scores` requires a gradient", "the result of `masked_softmax` is differentiated"),
+    ),
+    "a script of TorchScript": Open(
+        HEAD
+        + """
+@torch.jit.script
+def spread(values: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
+    size = count.clamp(1)
+    mean = values.sum(0) / size
+    size.sub_(1)  # <- GL201
+    return ((values - mean) ** 2).sum(0) / size
+""",
+        "size.sub_(1)",
+        "size = size.sub(1)",
+        "spread(nn.Linear(3, 3)(torch.randn(2, 3)), torch.full((3,), 5.0)).sum().backward()",
+        ("`values` requires a gradient", "the result of `spread` is differentiated"),
+    ),
+}
+
+
+@each(OPEN)
+def test_open_programs(program: Open) -> None:
+    check_open(program)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("def gate", "def preprocess"),
+        ("def gate", "@torch.no_grad()\ndef gate"),
+        ("return y", "return y.detach()"),
+        ("return y", "print(y)"),
+    ],
+)
+def test_what_prepares_data_or_leaves_autograd_is_given_none(old: str, new: str) -> None:
+    program = "def gate(x):\n    y = torch.sigmoid(x)\n    y *= x\n    return y\n"
+    assert old in program
+    check_quiet(program.replace(old, new))
