@@ -86,14 +86,14 @@ def _is_like_another(s: State, name: str, call: Call, tensor: Tensor) -> bool:
         return False
     if _OTHER_FLOATS.search(call.site.module.source):
         return False
-    asked = [*call.args, *call.kwargs.values()]
-    others = [s.get(value.key[1] if _is_dtype_of(value) else value, Tensor) for value in asked]
-    return len(asked) == 1 and all(other is not None and other.dtype == "float" for other in others)
+    asked = [_tensor_asked(s, value) for value in (*call.args, *call.kwargs.values())]
+    return len(asked) == 1 and asked[0] is not None and asked[0].dtype == "float"
 
 
-def _is_dtype_of(value: Value) -> bool:
-    """Is it the `dtype` of something?"""
-    return isinstance(value, Symbol) and isinstance(value.key, tuple) and value.key[::2] == ("attr", "dtype")
+def _tensor_asked(s: State, value: Value) -> Tensor | None:
+    """The tensor whose data type is asked for, by itself or by its `dtype`."""
+    key = value.key if isinstance(value, Symbol) else None
+    return s.get(key[1] if isinstance(key, tuple) and key[::2] == ("attr", "dtype") else value, Tensor)
 
 
 def _cast(m: Interpreter, s: State, ref: Ref, call: Call, dtype: str) -> Ref:
