@@ -8,6 +8,7 @@ length of an axis is therefore changed together with that axis, and a spacing is
 from __future__ import annotations
 
 import inspect
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -35,11 +36,19 @@ _STRINGS = 4
 _PLAIN = (0.0, 0.5, 1.0, 2.0)
 """Sizes of numbers that occur in tensors by chance."""
 
+_EFFORT = re.compile(
+    r"(?:[ar]|abs|rel|\w+_)?_?tol(?:erance)?s?|(?:(?:max|n|num|min)_?)?(?:\w+_)?(?:iters?|iterations?)"
+    r"|max_?steps|patience",
+    re.IGNORECASE,
+)
+"""Names of what says how far an approximation is to go: a tolerance, a limit of iterations."""
+
 
 def argument_variations(session: Session, problem: Problem) -> Iterator[Variation]:
     """Other numbers, flags and strings, and other values for parameters left at their defaults."""
     for position, leaf in enumerate(problem.leaves):
-        for other in _others(session, position, leaf):
+        name = session.names[position] if position < len(session.names) else None
+        for other in _others(session, position, leaf, name):
             yield _with(session, problem, position, other)
     yield from _defaults(session, problem)
 
@@ -56,7 +65,12 @@ def other_numbers(value: Any) -> list[Any]:
     return []
 
 
-def _others(session: Session, position: int, value: Any) -> list[Any]:
+def _others(session: Session, position: int, value: Any, name: str | None) -> list[Any]:
+    """Other values of an argument that is data. Where an approximation ends is not: a gradient that is right
+    for the limit is as near to the derivative as the caller has asked for.
+    """
+    if name is not None and _EFFORT.fullmatch(name.strip("_")) and not isinstance(value, (bool, str)):
+        return []
     if isinstance(value, float) and _is_spacing(value, session.problem):
         return []
     if not isinstance(value, str) or session.target.cls is None:
@@ -136,7 +150,7 @@ def _defaults(session: Session, problem: Problem) -> Iterator[Variation]:
     if any(p.kind is not p.POSITIONAL_OR_KEYWORD or p.default is p.empty for p in extra):
         return
     for k, parameter in enumerate(extra):
-        for other in _others(session, len(args) + k, parameter.default):
+        for other in _others(session, len(args) + k, parameter.default, parameter.name):
             tail = [p.default for p in extra[:k]] + [other]
             leaves, build = flatten([[*args, *tail], {}])
             call = replace(problem, leaves=tuple(leaves), build=build)

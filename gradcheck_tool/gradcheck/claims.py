@@ -78,6 +78,15 @@ def _is_gated(evidence: Sequence[Evidence]) -> bool:
     return all(bool((~e.off | (e.analytic == 0)).all()) and bool(e.analytic.any()) for e in evidence)
 
 
+def _is_rectified(e: Evidence) -> bool:
+    """Whether every row of the gradient is what is positive of an incoming gradient."""
+    for row, cotangent in zip(e.analytic, e.cotangents, strict=True):
+        sent = [v.detach().to(row.dtype).reshape(-1) for v in cotangent if v is not None]
+        if row.is_complex() or not any(torch.equal(row, v.clamp(min=0)) for v in sent):
+            return False
+    return True
+
+
 def _is_alike(evidence: Sequence[Evidence]) -> bool:
     """The gradients point the way of the derivatives."""
     return all(_cosine(e) >= _ALIKE for e in evidence)
@@ -101,13 +110,14 @@ _LOOKS: dict[str, Callable[[Sequence[Evidence]], bool]] = {
     "scaled": _is_scaled,
     "clipped": _is_clipped,
     "gated": _is_gated,
+    "rectified": lambda evidence: all(map(_is_rectified, evidence)),
     "handed on": lambda evidence: all(map(_is_handed_on, evidence)),
     "alike": _is_alike,
     "written": lambda evidence: all(map(_without_influence, evidence)),
     "near": lambda evidence: all(_ALIKE <= _cosine(e) < 1 - 1e-6 for e in evidence),
 }
 
-_EXACT = ("gated", "handed on")
+_EXACT = ("gated", "rectified", "handed on")
 """Kinds whose looks no other mistake has."""
 
 _GRADIENT = r"(?:gradients?|grads?|derivatives?)"
@@ -153,8 +163,15 @@ _WORDS = (
             rf"|(?:clip|clamp|cap|limit|bound)(?:s|ped|ping|ing|ed)? (?:of )?(?:the )?{_GRADIENT}"
         ),
     ),
-    ("handed on", r"(?:round|quanti[sz]|binari[sz])\w* [^.;]{0,40}\bforward(?: pass)? only"),
-    ("gated", rf"guided back-?\s?prop\w*|\bdeconv\w*net\b|rectif\w+ (?:the )?{_GRADIENT}"),
+    (
+        "handed on",
+        (
+            r"(?:round|quanti[sz]|binari[sz])\w* [^.;]{0,40}\bforward(?: pass)? only"
+            r"|\bset\w* [^.;]{0,60}\bfor (?:the )?(?:loss|forward)(?: calc\w*| comput\w*| pass)? only"
+        ),
+    ),
+    ("gated", rf"guided back-?\s?prop\w*|rectif\w+ (?:the )?{_GRADIENT}"),
+    ("rectified", rf"\bde-?conv\w*net|rectif\w+ (?:the )?{_GRADIENT}"),
     (
         "alike",
         (

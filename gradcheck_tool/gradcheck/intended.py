@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -42,7 +42,7 @@ def looks_intended(session: Session, problem: Problem, wrong: Sequence[int]) -> 
     """
     draws = session.draws
     return _first(
-        lambda: not_for_its_value(problem, draws),
+        lambda: not_for_its_value(problem, draws, wrong),
         lambda: _at_another_argument(problem, draws, wrong),
         lambda: given_by_an_argument(problem, draws, wrong),
         lambda: leads_back(problem, draws, wrong),
@@ -58,23 +58,29 @@ def _first(*looks: Callable[[], str | None]) -> str | None:
     return next((answer for answer in answers if isinstance(answer, str)), None)
 
 
-def not_for_its_value(problem: Problem, draws: Draws) -> str | None:
-    """What a forward looks like whose derivative is of no use: the Function exists for its backward."""
+def not_for_its_value(problem: Problem, draws: Draws, wrong: Sequence[int] = ()) -> str | None:
+    """What a forward looks like whose derivative is of no use: the Function exists for its backward.
+
+    `wrong` are the inputs whose gradient is not the derivative, where that is known.
+    """
     return _first(
-        lambda: _does_nothing(problem, draws),
+        lambda: _does_nothing(problem, draws, wrong),
         lambda: _is_carrier(problem, draws),
         lambda: _is_piecewise_constant(problem, draws),
     )
 
 
-def _does_nothing(problem: Problem, draws: Draws) -> str | None:
-    """The forward returns an input unchanged: the Function can only exist for its backward."""
+def _does_nothing(problem: Problem, draws: Draws, wrong: Sequence[int]) -> str | None:
+    """The forward returns inputs unchanged: the Function can only exist for its backward."""
     for point in (problem, problem.with_values([draws.jitter(v, 0.3) for v in problem.values])):
         values = point.values
         outputs = point.forward(values)
         same = [i for i, v in enumerate(values) for y in outputs if y.shape == v.shape and torch.equal(y, v)]
         if len(outputs) > len(set(same)) or not same:
             return None
+    others = [i for i in wrong if i not in same]
+    if others and len(others) == len(wrong):
+        return f"an identity that gives input {others[0]}, which no output depends on, a gradient of its own"
     v = draws.cotangent(outputs)
     grad = dense(gradients(point, v)[same[0]], values[same[0]])
     sent = wide(v[0]) if v[0] is not None and v[0].shape == grad.shape else None
@@ -115,14 +121,24 @@ def _is_other_estimator(session: Session, problem: Problem) -> str | None:
 
 
 def _at_another_argument(problem: Problem, draws: Draws, wrong: Sequence[int]) -> str | None:
-    """An argument that has no influence on the outputs decides where the derivative is taken.
+    """An argument that has no influence on the outputs decides where the derivative is taken, or is what
+    another argument is the adjoint of.
 
-    Shown where the gradient is right once that argument equals the input, and no output changes.
+    Shown where the gradient is right once that argument equals the input, or that adjoint, and no output
+    changes.
     """
     base = problem.forward(problem.values)
     for position, leaf in enumerate(problem.leaves):
         if position in problem.wrt or not is_real_number(leaf) or leaf.layout != torch.strided:
             continue
+        for other, held in enumerate(problem.leaves):
+            if other in (position, *problem.wrt) or not _is_adjoint_shaped(leaf, held):
+                continue
+            if _right_given(problem, draws, {position: held.mH.to(leaf.dtype)}, base):
+                return (
+                    f"the derivative for argument {position} in the place of the adjoint of argument "
+                    f"{other}: it changes the gradient and no output"
+                )
         for index in wrong:
             if problem.values[index].shape == leaf.shape and _right_with(
                 problem, draws, position, index, base
@@ -134,19 +150,37 @@ def _at_another_argument(problem: Problem, draws: Draws, wrong: Sequence[int]) -
     return None
 
 
+def _is_adjoint_shaped(leaf: Tensor, other: Any) -> bool:
+    """Whether an argument may be the adjoint of another: a matrix, or several."""
+    return (
+        is_real_number(other)
+        and other.layout == torch.strided
+        and other.dim() == leaf.dim() >= 2
+        and other.mH.shape == leaf.shape
+    )
+
+
+def _right_given(problem: Problem, draws: Draws, others: dict[int, Tensor], base: list[Tensor]) -> bool:
+    """Whether the gradient is right, and no output another one, where arguments are `others`."""
+    leaves = list(problem.leaves)
+    for position, value in others.items():
+        leaves[position] = value
+    equal = problem.with_leaves(leaves)
+    if not all(map(identical, base, equal.forward(equal.values))):
+        return False
+    cotangent = draws.cotangent(base)
+    pair = (cotangent, gradients(equal, cotangent))
+    return judge(equal, equal.values, draws.direction(equal.values), [pair])[0].verdict == "agree"
+
+
 def _right_with(problem: Problem, draws: Draws, position: int, index: int, base: list[Tensor]) -> bool:
     """Whether the gradient is right, and no output another one, where an argument equals an input."""
-    for values in (problem.values, [draws.jitter(v, 0.1) for v in problem.values]):
-        leaves = list(problem.with_values(values).leaves)
-        leaves[position] = values[index].to(leaves[position].dtype)
-        equal = problem.with_leaves(leaves)
-        if values is problem.values and not all(map(identical, base, equal.forward(values))):
-            return False
-        cotangent = draws.cotangent(base)
-        pair = (cotangent, gradients(equal, cotangent))
-        if judge(equal, values, draws.direction(values), [pair])[0].verdict != "agree":
-            return False
-    return True
+    held = problem.values[index].to(problem.leaves[position].dtype)
+    if not _right_given(problem, draws, {position: held}, base):
+        return False
+    moved = problem.with_values([draws.jitter(v, 0.1) for v in problem.values])
+    held = moved.values[index].to(problem.leaves[position].dtype)
+    return _right_given(moved, draws, {position: held}, moved.forward(moved.values))
 
 
 def _is_piecewise_constant(problem: Problem, draws: Draws) -> str | None:

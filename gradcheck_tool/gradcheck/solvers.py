@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from gradcheck_tool.gradcheck.session import quiet
-from gradcheck_tool.gradcheck.stencil import coarsest, wide
+from gradcheck_tool.gradcheck.stencil import coarsest, judge, wide
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gradcheck_tool.gradcheck.probes import Draws
-    from gradcheck_tool.gradcheck.problem import Problem
+    from gradcheck_tool.gradcheck.probes import Cotangent, Draws
+    from gradcheck_tool.gradcheck.problem import Grads, Problem
 
 TOLERATED = 1e-3
 """Relative size of a disagreement that the tolerance of a solver may explain."""
@@ -32,6 +33,9 @@ _SMALL, _LARGE = 2.0**-18, 2.0**-5
 """Two moves, relative to the inputs, that are compared."""
 _UNEVEN = 30.0
 """How much too far the smaller move goes where the value jumps."""
+
+_EXACT_ENOUGH = 0.2
+"""Relative error of a derivative over large moves from which on it says too little."""
 
 _DISTANCES = (0.03, 0.3, 1.0, 3.0)
 
@@ -75,6 +79,27 @@ def is_staircase(problem: Problem, draws: Draws) -> bool:
     share = near[moving] / far[moving] * (_LARGE / _SMALL)
     jumps = (share == 0) | (share > _UNEVEN)
     return float(jumps.double().mean()) >= 0.5 and (loops(problem) or iterates(problem, draws))
+
+
+def is_sawtooth(problem: Problem, index: int, sides: tuple[Cotangent, Grads], draws: Draws) -> bool:
+    """Whether `forward` iterates, and its value moves between jumps the other way than through them, which
+    the gradients in `sides` are right for: they are those of the limit.
+
+    Shown along two directions of input `index`, in each of which the derivatives of small and of large moves
+    differ by more than what is not known of either.
+    """
+    if not loops(problem):
+        return False
+    coarse = replace(problem, shared=replace(problem.shared, stairs=True))
+    cotangent, grads = sides
+    alone: Grads = [g if k == index else None for k, g in enumerate(grads)]
+    for _ in range(2):
+        direction = draws.direction(problem.values, [index])
+        near, far = (judge(p, p.values, direction, [(cotangent, alone)])[0].gap for p in (problem, coarse))
+        apart = abs(near.numeric - far.numeric) > near.error + far.error
+        if not (apart and far.explained and far.error <= _EXACT_ENOUGH * abs(far.numeric)):
+            return False
+    return True
 
 
 def _lines(problem: Problem) -> int:

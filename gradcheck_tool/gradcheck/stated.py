@@ -27,6 +27,11 @@ _DEMANDS = (
     (r"probabilit|\[0, ?1\]|\(0, ?1\)|between 0 and 1|unit interval|sums? to (?:1|one)", (*_SIGNS, *_SIZES)),
     (r"\[-1, ?1\]|\(-1, ?1\)|between -1 and 1", _SIZES),
     (r"non-?zero", _ZEROS),
+    # A denominator that is kept away from zero shows where everything is small or nearly equal.
+    (
+        r"(?:backward|gradient|derivative)s?\b[^.;]{0,40} numerical(?:ly)? stab\w+",
+        ("small", "tiny", *_ZEROS, "ties"),
+    ),
     (r"distinct|no ties|no duplicates|unique|without repetition", ("ties", "repeated")),
     (
         r"sorted|(?:in|de)creasing|(?:a|de)scending|monoton",
@@ -40,6 +45,18 @@ _DEMANDS = (
 """Words for what arguments have to be, and the variations (how their labels begin) that need not be it."""
 
 _TABLE = tuple((re.compile(rf"\b(?:{words})|{words}(?=\W)", re.IGNORECASE), out) for words, out in _DEMANDS)
+
+
+_SQUARE = re.compile(
+    r"\b(?:square|symmetric|triangular|definite|orthogonal|rotation|covariance|SPD)(?: \w+)? matri(?:x|ces)\b"
+    r"|[(\[](?:\.{3}|\*|\w+), ?(\w+), ?\1[)\]]",
+    re.IGNORECASE,
+)
+
+
+def speaks_of_square(klass: Any) -> bool:
+    """Whether the documentation speaks of square matrices, of which there are no more or fewer rows."""
+    return klass is not None and any(_SQUARE.search(text) for text in documentation(klass))
 
 
 def outside(klass: Any, label: str) -> str | None:

@@ -22,6 +22,7 @@ from gradcheck_tool.gradcheck.pointcheck import check_variation
 from gradcheck_tool.gradcheck.problem import LARGE, Problem, is_real_number
 from gradcheck_tool.gradcheck.rehearsal import may_run
 from gradcheck_tool.gradcheck.session import Session, finite, quiet
+from gradcheck_tool.gradcheck.stated import speaks_of_square
 from gradcheck_tool.gradcheck.stencil import wide
 from gradcheck_tool.gradcheck.variation import Variation, is_strided, longer, replaced
 
@@ -204,7 +205,7 @@ def _batches(session: Session, problem: Problem) -> Iterator[Variation]:
     ]
     groups = [sharing] if len(sharing) == 1 or session.kernel else [[leading], sharing]
     for group in groups:
-        if any(_is_special_matrix(problem.leaves[i]) for i in group):
+        if any(_is_special_matrix(session, problem.leaves[i]) for i in group):
             continue
         more = {i: _kept(longer(session.draws, problem.leaves[i], 0, 2)) for i in group}
         yield _counted(Variation("batch of several", replaced(problem, more)), size, size + 2)
@@ -221,9 +222,14 @@ def _counted(variation: Variation, size: int, other: int) -> Variation:
     return Variation(variation.label, renumbered(plain, size, other), otherwise=plain)
 
 
-def _is_special_matrix(value: Tensor) -> bool:
-    """Whether rows of a matrix cannot be left out or added: it is symmetric, triangular or orthogonal."""
-    return value.dim() == 2 and is_real_number(value) and recognised(value.detach()) in MATRICES
+def _is_special_matrix(session: Session, value: Tensor) -> bool:
+    """Whether rows of a matrix cannot be left out or added: it is symmetric, triangular or orthogonal, or
+    the documentation speaks of square ones.
+    """
+    if value.dim() != 2 or not is_real_number(value):
+        return False
+    square = value.shape[0] == value.shape[1]
+    return recognised(value.detach()) in MATRICES or (square and speaks_of_square(session.klass))
 
 
 def _kept(value: Tensor) -> Tensor:

@@ -218,6 +218,81 @@ class FewSteps(Function):
         return g / (1 + ctx.t**6 * y.sin()), None
 
 
+@right(r(3, 6), 2, 1e-4)
+class SumsTo(Function):
+    """Sigmoids, shifted until they add up to `total`: the shift is enclosed from bounds that move with x."""
+
+    @staticmethod
+    def forward(ctx, x, total, width):
+        ordered = x.sort(1, descending=True).values
+        low, high = -ordered[:, total - 1] - 7, -ordered[:, total] + 7
+        while bool((high - low).max() > width):
+            middle = (low + high) / 2
+            below = (x + middle[:, None]).sigmoid().sum(1) < total
+            low, high = torch.where(below, middle, low), torch.where(below, high, middle)
+        y = (x + ((low + high) / 2)[:, None]).sigmoid()
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        slope = y * (1 - y)
+        shift = -(g * slope).sum(1, keepdim=True) / slope.sum(1, keepdim=True)
+        return slope * (g + shift), None, None
+
+
+@right(u(4, lo=20.0, hi=30.0), 7)
+class NewtonRoot(Function):
+    """Square root by so many steps of Newton's from 1, with the derivative of the root."""
+
+    @staticmethod
+    def forward(ctx, x, n_iter):
+        y = torch.ones_like(x)
+        for _ in range(n_iter):
+            y = (y + x / y) / 2
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        return g / (2 * y), None
+
+
+@right(u(3))
+class Damped(Function):
+    """The reciprocal, with a backward for better numerical stability."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return 1 / x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return -g / (x * x + 1e-12)
+
+
+@right(r(4, 4))
+class FromFactor(Function):
+    """The product of a triangular factor with its transpose, of shape `(..., n, n)`, like the factor."""
+
+    @staticmethod
+    def forward(ctx, y):
+        lower = y.tril(-1) + torch.diag_embed(y.diagonal(dim1=-2, dim2=-1).exp())
+        ctx.save_for_backward(lower)
+        return lower @ lower.mT
+
+    @staticmethod
+    def backward(ctx, g):
+        (lower,) = ctx.saved_tensors
+        grad = (g + g.mT) @ lower
+        diagonal = lower.diagonal(dim1=-2, dim2=-1)
+        return grad.tril(-1) + torch.diag_embed(grad.diagonal(dim1=-2, dim2=-1) * diagonal)
+
+
 @intended(u(5))
 class ClippedRoot(Function):
     """Square root whose gradient is clipped at 1000."""
@@ -264,6 +339,20 @@ class EpsilonRule(Function):
         return x * ((relevance / (y + 1e-6)) @ weight), None
 
 
+@intended(u(3, 4, hi=4.0), u(3, 4, seed=1, hi=4.0).detach(), 0.5)
+class NearEnough(Function):
+    """Where a time is as near to its target as the tolerance, it is set to the target for
+    the loss only."""
+
+    @staticmethod
+    def forward(ctx, time, target, tolerance):
+        return torch.where((time - target).abs() < tolerance, target, time)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, None, None
+
+
 @intended(u(3, 4) - 0.5)
 class GuidedRelu(Function):
     """What is negative among the incoming gradients stays behind, as guided backpropagation wants it."""
@@ -277,6 +366,34 @@ class GuidedRelu(Function):
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return g * (x > 0) * (g > 0)
+
+
+@intended(r(3, 2), r(4, 3, seed=1, grad=False), r(3, 4, seed=2, grad=False))
+class WithAdjoint(Function):
+    """A product with a matrix whose adjoint is stored beside it."""
+
+    @staticmethod
+    def forward(ctx, x, matrix, adjoint):
+        ctx.save_for_backward(adjoint)
+        return matrix @ x
+
+    @staticmethod
+    def backward(ctx, g):
+        (adjoint,) = ctx.saved_tensors
+        return adjoint @ g, None, None
+
+
+@intended(u(3, 4) - 0.5)
+class DeConvNetRelu(Function):
+    """The ReLU of a DeConvNet."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.clamp(min=0)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g.clamp(min=0)
 
 
 @intended(u(3, 4) - 0.5)

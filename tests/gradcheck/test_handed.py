@@ -3,6 +3,7 @@
 import torch
 from torch.autograd import Function
 
+from gradcheck_tool.findings import Severity
 from gradcheck_tool.gradcheck import check_function
 
 D = torch.float64
@@ -153,3 +154,24 @@ def test_window_that_only_a_variation_meets_is_meant():
     assert report.ok, report.text()
     assert "straight-through" in _looks(report)
     assert _words(check_function(Bump, args)) == ["ok", "wrong"]
+
+
+class Pulled(Function):
+    """The projections, with a pull of the points towards them."""
+
+    @staticmethod
+    def forward(ctx, points, projections):
+        ctx.save_for_backward(points, projections)
+        return projections.view_as(projections)
+
+    @staticmethod
+    def backward(ctx, g):
+        points, projections = ctx.saved_tensors
+        return 0.1 * (points - projections), g
+
+
+def test_an_input_beside_the_one_that_is_returned_has_a_gradient_of_its_own():
+    report = check_function(Pulled, (_drawn(4).requires_grad_(), _drawn(4, seed=1).requires_grad_()))
+    (finding,) = [f for f in report.findings if f.code == "GC190"]
+    assert finding.severity is Severity.INFO
+    assert "input `points`, which no output depends on" in finding.message

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.autograd import Function
 
 from gradcheck_tool.gradcheck import check_function
 from gradcheck_tool.gradcheck.manifolds import recognised, widened
@@ -38,3 +39,37 @@ def test_rounded_numbers_are_put_back_on_their_manifold(name):
     assert recognised(value.double()) is None
     assert recognised(widened(value)) == name
     torch.testing.assert_close(widened(value), value.double(), rtol=1e-6, atol=1e-6)
+
+
+class Cosine(Function):
+    """The cosine of the angle between unit vectors and the first axis."""
+
+    @staticmethod
+    def forward(x):
+        return x[..., 0] / x.norm(dim=-1)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.shape = inputs[0].shape
+
+    @staticmethod
+    def backward(ctx, g):
+        return torch.nn.functional.pad(g[..., None], (0, ctx.shape[-1] - 1))
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return tangent[..., 0].clone()
+
+
+class HalfCosine(Cosine):
+    @staticmethod
+    def jvp(ctx, tangent):
+        return tangent[..., 0] / 2
+
+
+def test_forward_mode_is_judged_along_the_manifold_too():
+    x = _rotations(torch.float64)[:, 0]
+    report = check_function(Cosine, (x.clone().requires_grad_(),))
+    assert "right along that manifold" in report.text()
+    assert report.ok, report.text()
+    assert {f.code for f in check_function(HalfCosine, (x.requires_grad_(),)).findings} >= {"GC109"}

@@ -10,7 +10,8 @@ from torch.autograd.function import once_differentiable
 
 from gradcheck_tool.findings import Severity
 from gradcheck_tool.gradcheck import check_function
-from tests.gradcheck.zoo import u
+from tests.gradcheck.published import SumsTo
+from tests.gradcheck.zoo import r, u
 
 
 def _codes(report, *severities):
@@ -240,3 +241,13 @@ class Right(Function):
 
 def test_draws_and_modes_of_a_block_are_no_change_of_state():
     assert "GC212" not in _codes(check_function(Right, (u(4),)))
+
+
+class SumsToAndMore(SumsTo):
+    @staticmethod
+    def backward(ctx, g):
+        return 1.3 * SumsTo.backward(ctx, g)[0], None, None
+
+
+def test_a_solver_that_moves_in_jumps_excuses_no_wrong_gradient():
+    assert not check_function(SumsToAndMore, (r(3, 6), 2, 1e-4)).ok
