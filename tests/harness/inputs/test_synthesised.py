@@ -1,5 +1,6 @@
 """Arguments that are found by trying: they fit, they repeat, and what cannot be found is said."""
 
+import operator
 import sys
 from pathlib import Path
 
@@ -190,6 +191,8 @@ def test_a_wrong_gradient_stays_wrong(synthesise, name):
 
 def test_a_gradient_that_is_wrong_for_a_guessed_function_says_nothing(synthesise):
     _, found = synthesise("OfLinear")
+    assert found.cases[0].args[1] is operator.neg
+    _, found = synthesise("OfConstant")
     assert found.cases == ()
     assert "none of the functions" in found.tried[-1]
 
@@ -215,7 +218,7 @@ def test_a_guess_that_moves_nothing_is_not_varied(synthesise):
 def test_a_search_for_what_no_argument_mends_ends_early(synthesise):
     _, found = synthesise("Compiled")
     assert found.cases == ()
-    assert "needs what is not installed: ModuleNotFoundError" in found.tried[-1]
+    assert "needs what is not here: ModuleNotFoundError" in found.tried[-1]
 
 
 def test_arguments_that_avoid_what_is_missing_are_found(synthesise):

@@ -74,6 +74,79 @@ class Compiled(Function):
         return 2 * g * x
 """
 
+ADJOINT = """
+import torch
+from torch.autograd import Function
+
+
+class Operator(Function):
+    @staticmethod
+    def forward(ctx, x, forw, adj, device):
+        ctx.forw, ctx.adj = forw, adj
+        ctx.device = device
+        if ctx.device == "cpu":
+            x = x.detach().numpy()
+        else:
+            x = to_another_library(x)
+        return torch.from_numpy(ctx.forw(x))
+
+    @staticmethod
+    def backward(ctx, g):
+        return torch.from_numpy(ctx.adj(g.numpy())), None, None, None
+"""
+
+WRAPPED = """
+import torch
+from torch.autograd import Function
+
+
+class Wrapped(Function):
+    @staticmethod
+    def forward(ctx, x, fw, bw):
+        ctx.bw = bw
+        return fw(x.detach())
+
+    @staticmethod
+    def backward(ctx, g):
+        return ctx.bw(g), None, None
+"""
+
+DEMANDING = """
+import torch
+from torch.autograd import Function
+
+
+class Demanding(Function):
+    @staticmethod
+    def forward(ctx, m, gain):
+        assert m.dim() == 3 and m.shape[1:] == (2, 3), "not what is wanted"
+        assert m.dtype == torch.float64
+        ctx.gain = gain
+        return m * gain
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.gain, None
+"""
+
+ELSEWHERE = """
+import torch
+from torch.autograd import Function
+
+made = torch.library.Library("gradlint_tries", "FRAGMENT")
+made.define("halve(Tensor x) -> Tensor")
+
+
+class Elsewhere(Function):
+    @staticmethod
+    def forward(ctx, x, size, mode):
+        return torch.ops.gradlint_tries.halve(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g / 2, None, None
+"""
+
 
 @pytest.fixture
 def found(tmp_path):
@@ -116,3 +189,29 @@ def test_compiled_parts_run_as_they_are_written_while_arguments_are_tried(found)
     assert made.cases
     with pytest.raises(Exception, match="no compiler here"):
         function.apply(torch.ones(3, requires_grad=True))
+
+
+def test_functions_that_ctx_keeps_are_called_with_arrays(found):
+    function, made = found(ADJOINT)
+    assert made.cases
+    assert made.cases[0].args[3] == "cpu"
+    assert check_function(function, made.cases[0].args).ok
+
+
+def test_functions_are_tried_that_are_their_own_adjoints(found):
+    function, made = found(WRAPPED)
+    assert made.cases
+    assert check_function(function, made.cases[0].args, **made.cases[0].options).ok
+
+
+def test_what_an_assertion_demands_is_read(found):
+    function, made = found(DEMANDING)
+    assert made.cases
+    assert made.cases[0].args[0].shape[1:] == (2, 3)
+    assert check_function(function, made.cases[0].args).ok
+
+
+def test_a_kernel_for_another_device_ends_the_search(found):
+    _, made = found(ELSEWHERE)
+    assert made.cases == ()
+    assert "needs what is not here: NotImplementedError: Could not run" in made.tried[-1]

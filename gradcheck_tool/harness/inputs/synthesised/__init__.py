@@ -53,7 +53,7 @@ def synthesised_cases(function: Any, ref: FunctionRef, settings: InputSettings) 
         return Synthesised((), f"the signature of forward cannot be read: {error}", (), ())
     sites = call_sites(ref)
     apply_sites(parameters, sites)
-    dtype = getattr(torch, settings.dtype) if settings.dtype else torch.get_default_dtype()
+    dtype = getattr(torch, settings.dtype) if settings.dtype else None
     maker = Maker(function, dtype, settings.device, settings.seed)
     names = tuple(parameter.name for parameter in parameters)
     budget = Budget()
@@ -132,7 +132,7 @@ def _problem(found: Found, budget: Budget) -> str:
         return "no parameter is known"
     problem = found.outcome.problem or _CONSTANT if found.outcome is not None else "none"
     if found.outcome is not None and found.outcome.missing:
-        return f"needs what is not installed: {problem}"
+        return f"needs what is not here: {problem}"
     if budget.over:
         return f"no arguments found in {budget.spent:.0f} s; the try that came farthest: {problem}"
     return f"{found.tries} tries, the one that came farthest: {problem}"

@@ -6,6 +6,7 @@ Functions that call those functions are callers, too, at one remove.
 from __future__ import annotations
 
 import ast
+import inspect
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -32,6 +33,7 @@ class CallSite:
         within: qualified name of the function or method around it; None at the top of the file.
         owner: name of the class around that method; None for plain functions.
         values: position -> values that the call is seen to pass: literals, defaults of the caller.
+        types: position -> the annotation of the caller's parameter that the call passes on, as text.
         count: number of positional arguments; None where they are unpacked from something.
         conditions: what an `if` around the call asks for: parameters of the function and of the making of
             its object -> a value with which the call is reached.
@@ -43,6 +45,7 @@ class CallSite:
     within: str | None
     owner: str | None
     values: dict[int, list[Any]] = field(default_factory=dict)
+    types: dict[int, str] = field(default_factory=dict)
     count: int | None = None
     conditions: dict[str, Any] = field(default_factory=dict)
     alias: str | None = None
@@ -73,8 +76,11 @@ def call_sites(ref: FunctionRef) -> list[CallSite]:
 
 
 def apply_sites(parameters: list[Parameter], sites: Sequence[CallSite]) -> None:
-    """Give parameters the values that call sites pass; drop those of `*args` that no call passes."""
+    """Give parameters the values and types that calls pass; drop those of `*args` that no call passes."""
     for site in sites:
+        for position, said in site.types.items():
+            if position < len(parameters) and parameters[position].annotation is inspect.Parameter.empty:
+                parameters[position].annotation = said
         for position, values in site.values.items():
             if position < len(parameters):
                 seen = parameters[position].seen
@@ -237,6 +243,7 @@ def _site(call: ast.Call, trail: tuple[_Definition, ...], asked: dict[str, Any],
     known = _defaults(function) if function is not None else {}
     begin = _begin(owner) if owner is not None else None
     attributes = _attributes(begin) if begin is not None else {}
+    types = {**_annotated_attributes(begin), **_annotations(function)}
     site.conditions = {key: value for key, value in asked.items() if not key.startswith("self.")}
     for key, value in asked.items():
         if key.startswith("self.") and begin is not None:
@@ -247,6 +254,8 @@ def _site(call: ast.Call, trail: tuple[_Definition, ...], asked: dict[str, Any],
             values = list(_values(argument, known, attributes))
             if values:
                 site.values[position] = values
+            if (name := _named(argument)) in types:
+                site.types[position] = types[name]
     return site
 
 
@@ -291,6 +300,23 @@ def _defaults(function: ast.FunctionDef) -> dict[str, Any]:
     ]
     return {
         argument.arg: value for argument, default in pairs if default for value in _values(default, {}, {})
+    }
+
+
+def _annotations(function: ast.FunctionDef | None) -> dict[str | None, str]:
+    """The annotations of a function's parameters, as text."""
+    arguments = function.args if function is not None else None
+    named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs] if arguments is not None else []
+    return {item.arg: ast.unparse(item.annotation) for item in named if item.annotation is not None}
+
+
+def _annotated_attributes(begin: ast.FunctionDef | None) -> dict[str | None, str]:
+    """`self.name` for the attributes that `__init__` sets to annotated parameters, with the annotations."""
+    known = _annotations(begin)
+    return {
+        _named(node.targets[0]): known[node.value.id]
+        for node in (ast.walk(begin) if begin is not None else ())
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id in known
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +32,10 @@ if TYPE_CHECKING:
 class Maker:
     """Makes values from descriptions, always the same ones, and tries them."""
 
-    def __init__(self, function: Any, dtype: torch.dtype, device: str, seed: int) -> None:
-        self.function, self._dtype, self._device, self._seed = function, dtype, device, seed
+    def __init__(self, function: Any, dtype: torch.dtype | None, device: str, seed: int) -> None:
+        """`dtype` None stands for the default one, and for double precision where the Function demands it."""
+        self.function, self._device, self._seed = function, device, seed
+        self._dtype, self._free = dtype or torch.get_default_dtype(), dtype is None
         methods = [(1, function.forward), (3, backward_of(function))]
         if overrides(function, "setup_context"):
             methods.append((2, function.setup_context))
@@ -48,7 +51,19 @@ class Maker:
         made = quiet(lambda: self.arguments(state))
         if isinstance(made, Exception):
             return Outcome(f"{type(made).__name__}: {made}", 0)
-        return self.attempt_with(made)
+        outcome = self.attempt_with(made)
+        if self._free and _DOUBLE.search(outcome.problem):
+            return self._in_double(state, outcome)
+        return outcome
+
+    def _in_double(self, state: State, outcome: Outcome) -> Outcome:
+        """Try again in double precision, and keep to it where that comes farther."""
+        before, self._dtype, self._free = self._dtype, torch.float64, False
+        again = self.attempt(state)
+        if again.problem and again.progress <= outcome.progress:
+            self._dtype, self._free = before, True
+            return outcome
+        return again
 
     def attempt_with(self, arguments: Sequence[Any]) -> Outcome:
         """Try the Function with given arguments.
@@ -96,6 +111,8 @@ class Maker:
         return [y.detach() for y in outputs if isinstance(y, torch.Tensor)]
 
 
+_DOUBLE = re.compile(r"float64|\b[Dd]ouble\b")
+"""Words of errors about a precision that is wanted."""
 _TRIES, _FEW_TRIES, _SECONDS = 1000, 60, 8.0
 
 

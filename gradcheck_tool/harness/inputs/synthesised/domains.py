@@ -15,6 +15,7 @@ from gradcheck_tool.gradcheck.session import quiet
 from gradcheck_tool.gradcheck.tangents import POSES
 from gradcheck_tool.gradcheck.tree import flatten
 from gradcheck_tool.harness.inputs.synthesised.specs import (
+    CALLED,
     FLOATING,
     SIDE,
     SPECIAL,
@@ -85,9 +86,12 @@ def _has_poses(state: State) -> bool:
 
 
 def _others(state: State) -> Iterator[State]:
-    """More steps of an iteration; poses; then other kinds of numbers, for these ranks and with one tensor
-    of a smaller rank: the forward may take more axes than backward sums over.
+    """A function that is its own adjoint; more steps of an iteration; poses; then other kinds of numbers, for
+    these ranks and with one tensor of a smaller rank: the forward may take more axes than backward sums over.
     """
+    linear = tuple(_linear(spec) for spec in state)
+    if linear != state:
+        yield linear
     more = tuple(_more(spec) for spec in state)
     if more != state:
         yield more
@@ -139,6 +143,11 @@ def _is_square(spec: Spec) -> bool:
 
 def _of_kind(spec: Spec, kind: str) -> Spec:
     return replace(spec, kind=kind, center=None) if isinstance(spec, TensorSpec) else spec
+
+
+def _linear(spec: Spec) -> Spec:
+    """A guessed function made linear: backward may be given the adjoint of what forward is given."""
+    return CALLED[-1] if spec in CALLED else spec
 
 
 def _more(spec: Spec) -> Spec:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from gradcheck_tool.harness.inputs.synthesised.specs import (
+    CALLED,
     SIDE,
     Several,
     Spec,
@@ -32,11 +33,12 @@ _LABELS = (
     TensorSpec(_SQUARE, "one-zero", grad=False),
 )
 _SHAPES = (Several((plain(SIDE), plain(SIDE))), Several((plain(SIDE),)), Several((plain(2), plain(2))))
-_CALLED = (function("torch.sin", torch.sin), function("torch.mul", torch.mul))
 _WEIGHTS = (TensorSpec(_SQUARE), TensorSpec((SIDE,)), TensorSpec((SIDE,), "positive"), plain(None))
 
 _TABLE: tuple[tuple[str, Sequence[Spec]], ...] = (
-    (r"eps(ilon)?|tol(erance)?|jitter", (plain(1e-5), plain(1e-3))),
+    (r"(.*_)?(eps(ilon)?|[ar]?tol(erance)?|jitter)", (plain(1e-5), plain(1e-3))),
+    # An approximation is to be one: a few steps may be far from the limit that backward belongs to.
+    (r"(max|n|num)_?(iters?|iterations?)|niters?|maxiter|iterations", (plain(50), plain(SIDE), plain(1))),
     (r"(dim|axis|batch_dim)|.*_(dim|axis)|(dim|axis)_.*", (plain(-1), plain(1), plain(0))),
     (r"dims|axes", (Several((plain(0),)), Several((plain(0), plain(1))))),
     (r"kernel(_size)?|ksize|filter_size|window(_size)?", (plain(3), Several((plain(3), plain(3))), plain(2))),
@@ -70,7 +72,7 @@ _TABLE: tuple[tuple[str, Sequence[Spec]], ...] = (
     (r"shape|(in|out)(put)?_(size|shape)|size_out|target_shape", _SHAPES),
     (
         r".*(fn|func|function|callable|closure|activation|act|module|model|net|layer|run_function)|f|g",
-        _CALLED,
+        CALLED,
     ),
     (r"bias|.*_bias|b", (TensorSpec((SIDE,)), plain(None))),
     (r"running_.*|mean|var|std|rstd|weights?|w|gain", _WEIGHTS),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.gradcheck.target import backward_of, overrides
-from gradcheck_tool.harness.inputs.synthesised.usage import Body, Usage, usages_of
+from gradcheck_tool.harness.inputs.synthesised.usage import Body, Usage, add_backward, usages_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,6 +60,8 @@ def parameters_of_function(function: Any) -> list[Parameter]:
     forward = function.forward
     found = parameters_of(forward, skip=0 if overrides(function, "setup_context") else 1)
     backward = backward_of(function)
+    if backward is not None:
+        add_backward({item.name: item.usage for item in found}, Body(forward), Body(backward))
     for position, known in enumerate(_gradients(Body(backward)) if backward is not None else []):
         if position < len(found):
             found[position].gradient = known

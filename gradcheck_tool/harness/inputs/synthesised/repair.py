@@ -8,9 +8,19 @@ from dataclasses import replace
 
 import torch
 
-from gradcheck_tool.harness.inputs.synthesised.specs import SIDE, Several, Spec, TensorSpec, function, plain
+from gradcheck_tool.harness.inputs.synthesised.specs import (
+    CALLED,
+    SIDE,
+    Several,
+    Spec,
+    TensorSpec,
+    function,
+    plain,
+)
 
 _TOLD, _VAGUE = 0.3, 1.0
+_LONGEST = 512
+"""The longest axis that a message can ask for."""
 
 _Repair = Callable[[Spec, re.Match[str]], Iterable[Spec]]
 
@@ -66,8 +76,7 @@ def _tensor(spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
 
 
 def _called(_spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
-    yield function("torch.sin", torch.sin)
-    yield function("torch.mul", torch.mul)
+    yield from CALLED
     yield function("torch.nn.Tanh()", torch.nn.Tanh())
 
 
@@ -116,6 +125,14 @@ def _sizes(spec: Spec, match: re.Match[str]) -> Iterable[Spec]:
             if old in spec.shape and 0 < new <= 64:
                 yield replace(spec, shape=tuple(new if n == old else n for n in spec.shape))
         yield from (spec.of_rank(r) for r in (1, 2, 3, 4) if r != len(spec.shape))
+
+
+def _expected(spec: Spec, match: re.Match[str]) -> Iterable[Spec]:
+    """The length that the message expects, in the place of the one that it got."""
+    wanted, got = int(match[1]), int(match[2])
+    if isinstance(spec, TensorSpec) and 0 < wanted <= _LONGEST:
+        for axis in (k for k in reversed(range(len(spec.shape))) if spec.shape[k] == got):
+            yield replace(spec, shape=(*spec.shape[:axis], wanted, *spec.shape[axis + 1 :]))
 
 
 def _edges(spec: Spec, match: re.Match[str]) -> Iterable[Spec]:
@@ -186,6 +203,7 @@ _SOURCES: tuple[tuple[str, _Repair], ...] = (
         _rank,
     ),
     (r"(\d)-dimensional|(\d) dimensions?|(?:dim|ndim)(?:\(\))? == (\d)", _rank),
+    (r"shape\[-?\d*:\] == \((\d+(?:, ?\d+)*),?\)", _trailing),
     (r"invalid gradient .*got \[([\d, ]*)\] but expected shape compatible with \[([\d, ]*)\]", _returned),
     (r"\((?:\.{3}|\*|[A-Za-z_]\w*), ?(\d+(?:, ?\d+)*)\)", _trailing),
     (r"indices|scalar type (?:Long|Int)|Long.*Int|(?:int64|torch\.long|integer) .*(?:tensor|dtype)", _whole),
@@ -198,6 +216,7 @@ _SOURCES: tuple[tuple[str, _Repair], ...] = (
     (r"no attribute '(?:forward|parameters|training|eval|train|state_dict|modules)'", _module),
     (r"not callable", _called),
     (r"not (?:iterable|subscriptable)|has no len|over a 0-d|must be tuple|argument after \*", _sequence),
+    (r"(?:must|should|has to|expected to) be (?:of type |an? )?['`]?int(?:eger)?\b", _integer),
     (
         r"interpreted as an integer|must be int|expected int|integer is required|int.*not Tensor|slice ind",
         _integer,
@@ -210,6 +229,7 @@ _SOURCES: tuple[tuple[str, _Repair], ...] = (
     (r"invalid for input of size|divisible|size mismatch|kernel size|smaller|too small", _longer),
     (r"out of bounds|at least", _longer),
     (r"(\d+)(?: and|\) must match|x\d+ and) .*?(\d+)", _sizes),
+    (r"[eE]xpected\D{0,30}(\d+)\b\D{0,9}\bgot\D{0,30}(\d+)", _expected),
     (r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\)", _sizes),
     (r"AssertionError|must match|[eE]xpected size|must have|should be", _edges),
     (r"not finite|nan|inf\b|domain|non-negative|positive|between", _values),

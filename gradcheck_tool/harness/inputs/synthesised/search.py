@@ -56,7 +56,7 @@ class _Open:
     state: State = field(compare=False)
     cost: float = field(compare=False)
     gains: int = field(compare=False)
-    reached: tuple[int, int] = field(compare=False)
+    reached: tuple[int, ...] = field(compare=False)
 
 
 class Search:
@@ -80,7 +80,7 @@ class Search:
         tensors for a tensor: it does so for the right arguments as well.
         """
         for cost, state in self._starts():
-            self._push(state, cost, 0, (-1, 0))
+            self._push(state, cost, 0, (-1,))
         best: Found | None = None
         spare: Found | None = None
         mistaken: Found | None = None
@@ -125,7 +125,7 @@ class Search:
                 ),
             )
 
-    def _push(self, state: State, cost: float, gains: int, reached: tuple[int, int]) -> None:
+    def _push(self, state: State, cost: float, gains: int, reached: tuple[int, ...]) -> None:
         if state not in self._known:
             self._known.add(state)
             heapq.heappush(

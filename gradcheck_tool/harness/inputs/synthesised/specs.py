@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from operator import neg
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -93,6 +94,10 @@ def plain(value: Any) -> Plain:
 def function(text: str, value: Any) -> Plain:
     """A function, written as `text`."""
     return Plain(text, value)
+
+
+CALLED = (function("torch.sin", torch.sin), function("torch.mul", torch.mul), function("operator.neg", neg))
+"""Functions to pass: of one tensor, of two, and one that arrays have, too, and that is its own adjoint."""
 
 
 def build(spec: Spec, generator: torch.Generator, dtype: torch.dtype, device: str) -> Any:

@@ -29,8 +29,15 @@ _SECONDS = 2.0
 _MOST_ELEMENTS = 1 << 22
 _LONGEST = 300
 _OF_A_TUPLE = re.compile(r"\b(?:tuple|sequence)\b|converted to an index")
+_NOT_HERE = re.compile(
+    r"'_OpNamespace'|Could not run '.*' with arguments from the 'CPU' backend|No CUDA GPUs are available"
+    r"|Found no NVIDIA driver|Torch not compiled with CUDA enabled"
+)
+"""Errors for want of an operator, a kernel for this device, or another device."""
 _BACKWARD = 3
 """The stage of a try in backward."""
+_DEEPEST = 3
+"""Calls below forward or backward whose rows tell how far a try came."""
 
 
 class TooSlowError(BaseException):
@@ -44,18 +51,19 @@ class Outcome:
     Attributes:
         problem: empty where forward and backward ran and gave finite numbers.
         stage: 0 arguments, 1 forward, 2 outputs, 3 backward, 4 gradients, 5 done.
-        row: of the file, in forward or backward, that it came to.
-        suspects: parameters that this row works on; empty where that is not known.
+        rows: of their files that it came to: in forward or backward, then in what was called there.
+        suspects: parameters that the first of these rows works on; empty where that is not known.
         gradients: for every tensor leaf of the arguments in order, whether a gradient came back.
         flat: every gradient is zero.
         miscounted: backward returned more or fewer gradients than forward has arguments.
         packed: backward takes a tuple of tensors, which no argument is, for a tensor.
-        missing: it came to a module or an operator that is not installed, which other arguments seldom avoid.
+        missing: it came to a module, an operator or a device that is not there, which other arguments seldom
+            avoid.
     """
 
     problem: str
     stage: int
-    row: int = 0
+    rows: tuple[int, ...] = ()
     suspects: frozenset[str] = frozenset()
     gradients: tuple[bool, ...] = ()
     flat: bool = False
@@ -64,9 +72,9 @@ class Outcome:
     missing: bool = False
 
     @property
-    def progress(self) -> tuple[int, int]:
+    def progress(self) -> tuple[int, ...]:
         """How far it came; larger is farther."""
-        return self.stage, self.row
+        return self.stage, *self.rows
 
 
 def try_call(call: Callable[..., Any], args: Sequence[Any], bodies: Sequence[tuple[int, Body]]) -> Outcome:
@@ -148,7 +156,8 @@ def _finite(value: Tensor) -> bool:
 def _failed(error: BaseException, stage: int, bodies: Sequence[tuple[int, Body]]) -> Outcome:
     """Where in forward or backward an exception came from."""
     problem = f"{type(error).__name__}: {_shortened(' '.join(str(error).split()))}"
-    missing = isinstance(error, ImportError) or "'_OpNamespace'" in problem
+    missing = isinstance(error, ImportError) or _NOT_HERE.search(problem) is not None
+    problem += _asserted(error)
     by_code = {id(body.code): (at, body) for at, body in bodies}
     trace, place = error.__traceback__, None
     deeper: list[TracebackType] = []
@@ -162,7 +171,20 @@ def _failed(error: BaseException, stage: int, bodies: Sequence[tuple[int, Body]]
     at, body, here = place
     suspects = _passed_on(here, deeper) or body.suspects(here.tb_lineno)
     packed = at == _BACKWARD and not deeper and _takes_a_tuple(error, here)
-    return Outcome(problem, at, here.tb_lineno, suspects, packed=packed, missing=missing)
+    rows = (here.tb_lineno, *(trace.tb_lineno for trace in deeper[:_DEEPEST]))
+    return Outcome(problem, at, rows, suspects, packed=packed, missing=missing)
+
+
+def _asserted(error: BaseException) -> str:
+    """The condition of an `assert` that failed, which says more than its message."""
+    trace = error.__traceback__ if isinstance(error, AssertionError) else None
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None:
+        return ""
+    rows = (node for node in _statements(trace.tb_frame.f_code.co_filename) if isinstance(node, ast.Assert))
+    failed = next((n for n in rows if n.lineno <= trace.tb_lineno <= (n.end_lineno or n.lineno)), None)
+    return "" if failed is None else f" (assert {_shortened(ast.unparse(failed.test))})"
 
 
 def _takes_a_tuple(error: BaseException, here: TracebackType) -> bool:

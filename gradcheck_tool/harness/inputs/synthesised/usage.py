@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import FunctionType, ModuleType
@@ -66,7 +67,19 @@ class Body:
 
     def __init__(self, function: Any) -> None:
         self.code = getattr(function, "__code__", None)
-        self.tree, self.first = parsed(function)
+        self._written, self.first = parsed(function)
+
+    @cached_property
+    def tree(self) -> ast.FunctionDef | None:
+        """The definition, with names where attributes of `ctx` that are set to them are read."""
+        return self._written if self._written is None else self._read_as(self.kept)
+
+    def _read_as(self, kept: Mapping[str, str]) -> ast.FunctionDef:
+        assert self._written is not None
+        if not kept:
+            return self._written
+        tree: ast.FunctionDef = _Read(self.context, kept).visit(deepcopy(self._written))
+        return tree
 
     @cached_property
     def origins(self) -> dict[str, frozenset[str]]:
@@ -97,11 +110,35 @@ class Body:
                     best = node
         return frozenset() if best is None else self._from(best, self.origins)
 
-    def usages(self, names: Sequence[str]) -> dict[str, Usage]:
-        """How each of the parameters is used."""
+    @cached_property
+    def context(self) -> str | None:
+        """The first parameter: `ctx` of the methods of a Function."""
+        written = self._written
+        arguments = written.args.posonlyargs + written.args.args if written is not None else []
+        return arguments[0].arg if arguments else None
+
+    @cached_property
+    def kept(self) -> dict[str, str]:
+        """The attributes of `ctx` that are set to plain names, with these names."""
+        found: dict[str, str] = {}
+        for node in ast.walk(self._written) if self._written is not None else ():
+            for name, value in _pairs(node):
+                if not isinstance(name, ast.Attribute) or not isinstance(value, ast.Name):
+                    continue
+                if isinstance(name.value, ast.Name) and name.value.id == self.context:
+                    found[name.attr] = value.id
+        return found
+
+    def usages(self, names: Sequence[str], kept: Mapping[str, str] | None = None) -> dict[str, Usage]:
+        """How each of the parameters is used, also by way of an attribute of `ctx` that holds it.
+
+        Args:
+            names: of the parameters.
+            kept: what attributes of `ctx` hold, where another function has set them.
+        """
         found = {name: Usage() for name in names}
         if self.tree is not None:
-            for node in ast.walk(self.tree):
+            for node in ast.walk(self.tree if kept is None else self._read_as(kept)):
                 for name, change in _facts(node):
                     if name in found:
                         _note(found[name], change)
@@ -117,6 +154,38 @@ class Body:
     def _from(node: ast.AST, known: Mapping[str, frozenset[str]]) -> frozenset[str]:
         parts = (known.get(name.id, frozenset()) for name in ast.walk(node) if isinstance(name, ast.Name))
         return frozenset().union(*parts)
+
+
+class _Read(ast.NodeTransformer):
+    """Puts the names that attributes of `ctx` hold in the place of these attributes where they are read."""
+
+    def __init__(self, context: str | None, kept: Mapping[str, str]) -> None:
+        self._context, self._kept = context, kept
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        """`ctx.name`, read."""
+        self.generic_visit(node)
+        owner = node.value
+        if isinstance(owner, ast.Name) and owner.id == self._context and isinstance(node.ctx, ast.Load):
+            held = self._kept.get(node.attr)
+            return node if held is None else ast.copy_location(ast.Name(held, ast.Load()), node)
+        return node
+
+
+def _pairs(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What one assignment sets to what: `a, b = c, d` sets two."""
+    if isinstance(node, ast.Assign):
+        for target in node.targets:
+            if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+                yield from zip(target.elts, node.value.elts, strict=False)
+            else:
+                yield target, node.value
+
+
+def add_backward(usages: Mapping[str, Usage], forward: Body, backward: Body) -> None:
+    """Add how a backward uses what forward has kept of its parameters in attributes of `ctx`."""
+    for name, usage in backward.usages(list(usages), forward.kept).items():
+        _merge(usages[name], usage)
 
 
 def usages_of(function: Any, names: Sequence[str], depth: int = _DEPTH) -> dict[str, Usage]:

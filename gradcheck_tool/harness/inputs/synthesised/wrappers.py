@@ -159,7 +159,7 @@ def _tried(
         if not result.problem and _wants_grad(args):
             kept.append((_needing(args, result), kwargs))
     problem = outcome.problem or "the Function was not called"
-    return Outcome(problem, outcome.stage, outcome.row, outcome.suspects)
+    return Outcome(problem, outcome.stage, outcome.rows, outcome.suspects)
 
 
 def _is_same(cls: Any, function: Any) -> bool:
