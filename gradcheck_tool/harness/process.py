@@ -143,7 +143,7 @@ class Worker:
         elif answer.done and answer.done.get("last"):
             self.close()
         if answer.death is not None:
-            if answer.death == "memory":
+            if answer.death == "memory" or (answer.death == "hang" and "patience" in answer.stage):
                 self._abort()
             self.close()
             printed = self._printed()
@@ -222,7 +222,7 @@ class Worker:
 
     def _follow(self, answer: Answer, deadline: float) -> None:
         """Take events until the unit is done or the worker dead."""
-        heard = time.monotonic()
+        heard, spent = time.monotonic(), 0.0
         was_alive = True
         while True:
             try:
@@ -232,10 +232,11 @@ class Worker:
                 event = None
                 if was_alive:
                     was_alive = self.alive
-                    if self._exceeds(answer, deadline, heard):
+                    spent = spent or self._work()
+                    if self._exceeds(answer, deadline, heard) or self._is_stuck(answer, spent):
                         return
                     continue
-            heard = time.monotonic()
+            heard, spent = time.monotonic(), 0.0
             if event is None:
                 answer.death, answer.how = "crash", _ending(self._process.wait())
                 return
@@ -243,7 +244,7 @@ class Worker:
             if kind == "stage":
                 answer.stage = event
             elif kind == "case":
-                answer.cases.append(event)
+                answer.cases = [c for c in answer.cases if c["number"] != event["number"]] + [event]
             elif kind == "done":
                 answer.done = event
                 return
@@ -264,6 +265,25 @@ class Worker:
             answer.how = f"took {used / 2**20:.0f} MiB; the limit is {settings.memory / 2**20:.0f} MiB"
             return True
         return False
+
+    def _is_stuck(self, answer: Answer, spent: float) -> bool:
+        """Whether a call has taken more work than the worker has patience for; its death is noted, if so.
+
+        `spent` is the work that the process had done when it was last heard of.
+        """
+        patience = answer.stage.get("patience")
+        if patience is None or self._work() - spent <= patience:
+            return False
+        answer.death, answer.how = "hang", f"did not end within {patience:g} s of work"
+        return True
+
+    def _work(self) -> float:
+        """Seconds of work that the process has done."""
+        try:
+            times = psutil.Process(self._process.pid).cpu_times()
+        except psutil.Error:
+            return 0.0
+        return float(times.user + times.system)
 
     def _memory(self) -> int:
         try:

@@ -338,9 +338,10 @@ def _death_finding(unit: Unit, answer: Answer, function: str) -> Finding:
         severity, case = Severity.INFO, "arguments that were tried"
         message += ", with arguments that were guessed"
     else:
-        source = answer.stage["source"]
-        severity = Severity.WARNING if source == "synthesised" else Severity.ERROR
+        source, derived = answer.stage["source"], answer.stage.get("derived", False)
+        severity = Severity.WARNING if source == "synthesised" or derived else Severity.ERROR
         case = f"{source} input {answer.stage['note']}".rstrip()
+        message += ", with arguments derived from those given" if derived else ""
     evidence = {"how": answer.how, "case": case, **({"stack": answer.stack} if answer.stack else {})}
     found = environment_finding(_CODES[answer.death], unit, message, evidence)
     return replace(found, severity=severity)

@@ -19,12 +19,17 @@ from gradcheck_tool.harness.units import unpack_unit
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from gradcheck_tool.findings import Finding
     from gradcheck_tool.gradcheck import Report
     from gradcheck_tool.harness.inputs.case import Case, CasesFound
     from gradcheck_tool.harness.units import Unit
 
 # The part of the time limit after which the stack is written down, and after which no case is begun.
 _LATE, _ENOUGH = 0.95, 0.5
+_PATIENCE_S = 30.0
+"""Seconds of work that one call with arguments that nobody has given may take: inside of native code nothing
+else ends it.
+"""
 _LONG_S = 60.0
 """Seconds after which a report says what took so long."""
 
@@ -107,7 +112,7 @@ def _check(channel: Channel, unit: Unit, settings: dict[str, Any]) -> dict[str, 
     gap = _gap(function)
     if gap:
         return {"cause": gap, "lasting": True}
-    channel.tell("stage", stage="inputs", stub=_bare_stub(function, unit))
+    channel.tell("stage", stage="inputs", stub=_bare_stub(function, unit), patience=_PATIENCE_S)
     stages.begin("arguments")
     try:
         with _beating(function, channel):
@@ -157,19 +162,27 @@ def _check_cases(
     channel: Channel, function: type, unit: Unit, found: CasesFound, settings: dict[str, Any]
 ) -> dict[str, Any]:
     from gradcheck_tool.gradcheck.broken import broken_device
+    from gradcheck_tool.gradcheck.native import native_code
     from gradcheck_tool.harness.eager import eagerly
     from gradcheck_tool.harness.incoming import check_incoming
 
-    started = time.monotonic()
+    started, native = time.monotonic(), native_code(function) is not None
     notes, causes = [], []
     for number, case in enumerate(found.cases):
         if number and time.monotonic() - started > settings["timeout"] * _ENOUGH:
             notes.append(f"{number} of {len(found.cases)} inputs were checked in the time there is")
             break
-        channel.tell("stage", stage="case", source=case.source, note=case.note, number=number)
+        stage = {"stage": "case", "source": case.source, "note": case.note}
+        channel.tell("stage", **stage)
         try:
             guessed = case.source == "synthesised" and "compile" not in settings["modes"]
             with _beating(function, channel), eagerly() if guessed else nullcontext():
+                if native:
+                    # A derived call may not come back from native code: what is known before it is told.
+                    report = _report(function, case, settings, risky=False)
+                    if _refusal(report, case) is None and not broken_device(unit.device):
+                        _tell(channel, case, number, report, list(report.findings))
+                        channel.tell("stage", **stage, derived=True, patience=_PATIENCE_S)
                 report = _report(function, case, settings)
                 incoming = check_incoming(function, unit, case, report)
         except SystemExit as error:
@@ -182,11 +195,7 @@ def _check_cases(
         if refusal:
             causes.append(refusal)
             continue
-        channel.tell(
-            "case",
-            result=pack_case(_result(report, case)),
-            findings=[pack_finding(f) for f in (*report.findings, incoming) if f is not None],
-        )
+        _tell(channel, case, number, report, [f for f in (*report.findings, incoming) if f is not None])
         if broken:
             return {"notes": notes, "last": True}
     checked = len(causes) < len(found.cases)
@@ -194,7 +203,13 @@ def _check_cases(
     return facts if checked else {**facts, "cause": causes[0], "tried": found.tried, "stub": found.stub}
 
 
-def _report(function: type, case: Case, settings: dict[str, Any]) -> Report:
+def _tell(channel: Channel, case: Case, number: int, report: Report, findings: Sequence[Finding]) -> None:
+    """Tell what is known of a case, in the place of what was told of it before."""
+    packed = [pack_finding(finding) for finding in findings]
+    channel.tell("case", number=number, result=pack_case(_result(report, case)), findings=packed)
+
+
+def _report(function: type, case: Case, settings: dict[str, Any], *, risky: bool = True) -> Report:
     from gradcheck_tool.gradcheck import check_function
 
     options = {
@@ -202,7 +217,7 @@ def _report(function: type, case: Case, settings: dict[str, Any]) -> Report:
         "modes": tuple(settings["modes"]),
         "surrogates": settings["surrogates"],
         "plots": settings["plots"],
-        "risky": True,
+        "risky": risky,
         **case.options,
     }
     return check_function(function, tuple(case.args), dict(case.kwargs), **options)

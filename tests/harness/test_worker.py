@@ -1,17 +1,23 @@
 """The worker process and what it makes of a report."""
 
+import ctypes
 import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 import gradcheck_tool
 from gradcheck_tool.harness import worker
+from gradcheck_tool.harness.functions import FunctionRef, Rows
 from gradcheck_tool.harness.heat import LARGEST, small_heat
-from gradcheck_tool.harness.process import _compiles, _ending, _stack
+from gradcheck_tool.harness.inputs.case import Case, CasesFound
+from gradcheck_tool.harness.process import Answer, Worker, _compiles, _ending, _stack
+from gradcheck_tool.harness.scheduler import outcome_of
+from gradcheck_tool.harness.units import Unit
 
 
 class Blind(torch.autograd.Function):
@@ -142,3 +148,48 @@ class TestHeat:
     def test_nothing_and_no_error(self):
         assert small_heat(torch.zeros(0, 3)) == []
         assert small_heat(torch.zeros(2, 2)) == [[0, 0], [0, 0]]
+
+
+class Native(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.width = ctypes.sizeof(ctypes.c_int)
+        return torch.from_numpy(x.detach().numpy() * ctx.width)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.width
+
+
+def _unit():
+    ref = FunctionRef("native.py", Rows(1, 9), "Native", "native", str(Path.cwd()))
+    return Unit(ref, "cpu", None)
+
+
+def _told_of_native():
+    told = []
+    channel = SimpleNamespace(tell=lambda event, **facts: told.append((event, facts)), beat=lambda: None)
+    case = Case((torch.rand(3, 4, requires_grad=True),), note="f(x)")
+    settings = {"timeout": 120, "seed": 0, "modes": (), "surrogates": {}, "plots": None}
+    worker._check_cases(channel, Native, _unit(), CasesFound((case,)), settings)
+    return told
+
+
+def test_what_is_known_of_native_code_is_told_before_it_gets_derived_arguments():
+    told = _told_of_native()
+    assert [event for event, _ in told] == ["stage", "case", "stage", "case"]
+    assert [facts.get("derived", False) for event, facts in told if event == "stage"] == [False, True]
+    assert [facts["number"] for event, facts in told if event == "case"] == [0, 0]
+
+
+def test_a_derived_call_that_does_not_come_back_leaves_what_is_known():
+    (_, first), (_, case), (_, derived), _ = _told_of_native()
+    answer = Answer(stage=derived, cases=[case])
+    assert not Worker._is_stuck(SimpleNamespace(_work=lambda: 99.0), Answer(stage=first), 1.0)
+    assert not Worker._is_stuck(SimpleNamespace(_work=lambda: 30.0), answer, 1.0)
+    assert Worker._is_stuck(SimpleNamespace(_work=lambda: 32.0), answer, 1.0)
+    outcome = outcome_of(_unit(), answer)
+    assert (outcome.status, outcome.cause) == ("warned", None)
+    (finding,) = [f for f in outcome.findings if f.code == "GC305"]
+    assert "did not end within 30 s of work, with arguments derived from those given" in finding.message
+    assert "1 inputs were checked before the process ended" in outcome.notes
