@@ -32,7 +32,7 @@ def provide(m: Interpreter, s: State, receiver: Ref) -> tuple[State, list[str]]:
     if not casting.trains_itself:
         return s, []
     wanted = _missing(m, s, receiver, cls)
-    optimizers = [name for name, usage in wanted.items() if is_optimizer(name, usage, trains=True)]
+    optimizers = [name for name, usage in wanted.items() if is_optimizer(name, usage, trains=lambda: True)]
     values = {name: value for name, value in record.attrs.items() if is_module_object(s, value)}
     for name in [each for each in wanted if each not in optimizers]:
         value = casting.value(name, wanted[name], s[cls].node)

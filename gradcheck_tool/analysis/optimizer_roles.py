@@ -11,6 +11,8 @@ from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import LibraryObject
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gradcheck_tool.analysis.usage import Usage
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.domain.values import Value
@@ -22,11 +24,14 @@ _AVERAGED = re.compile(r"(?:^|_)(?:ema|target|teacher|old|avg|average|averaged|s
 _WORDS = re.compile(r"[A-Z]\w*|[a-z]+|\d+")
 
 
-def is_optimizer(name: str, usage: Usage, *, trains: bool) -> bool:
-    """Is something that is called `name` and used so an optimizer? `trains`: after a `backward`."""
+def is_optimizer(name: str, usage: Usage, *, trains: Callable[[], bool]) -> bool:
+    """Is something that is called `name` and used so an optimizer? `trains`: after a `backward`.
+
+    Finding that out is dear, and most names need no answer.
+    """
     if usage.methods >= _METHODS:
         return True
-    named = trains and _OPTIMIZER.search(name) is not None
+    named = _OPTIMIZER.search(name) is not None and trains()
     if named and ("zero_grad" in usage.methods or usage.stepped):
         return True
     return "step" in usage.methods and (named or "param_groups" in usage.attributes)

@@ -157,11 +157,11 @@ class Casting:
         self._given = self._m.program.refinement.given(self._out.state, self._place, [p.name for p in named])
         evidence = self._m.program.refinement.evidence
         usage = {p.name: evidence.parameter(self._out.state, self._place, p.name) for p in named}
-        trains = self.trains
         optimizers = [
             p
             for p in named
-            if is_optimizer(p.name, usage[p.name], trains=trains) or self._is_given(p.name, "optimizer")
+            if is_optimizer(p.name, usage[p.name], trains=lambda: self.trains)
+            or self._is_given(p.name, "optimizer")
         ]
         self._optimizers = len(optimizers)
         for p in named:
@@ -430,7 +430,7 @@ class Refinement:
             return s, value
         casting = Casting(self._m, s, place, 1)
         given = made_from(s, value)
-        if is_optimizer(name, usage, trains=casting.trains):
+        if is_optimizer(name, usage, trains=lambda: casting.trains):
             made = casting.optimizer_of(name, given.items)
         else:
             made = casting.result(name, usage, node, given)
