@@ -69,10 +69,12 @@ def watch(*, quiet: bool = False, keep_going: bool = False) -> Iterator[Watched]
     seen, records = Watched(), Records(keep_going=keep_going)
     try:
         with observed(records):
-            yield seen
-    except Exception as error:
-        records.told.add_all(explain(error, records))
-        raise
+            try:
+                yield seen
+            except Exception as error:
+                # While nodes are still known by the places that made them.
+                records.told.add_all(explain(error, records))
+                raise
     finally:
         conclude(records)
         _report(seen, records, quiet)

@@ -1,7 +1,9 @@
 """Stories of what PyTorch refuses: from which lines the other end comes, and by which calls."""
 
 import pytest
+import torch
 
+import gradcheck_tool
 from tests.sanitizer.programs import raised_by, story, watched
 
 # Program, code, rows of the story.
@@ -412,3 +414,17 @@ def test_what_leaves_a_function_without_a_graph_on_purpose_is_no_mistake():
         """
     )
     assert (told, raised) == ([], None)
+
+
+def test_what_ends_a_watched_part_is_told_with_its_whole_story():
+    loss = torch.ones(3, requires_grad=True).exp().sum()
+
+    def differentiate():
+        loss.backward()
+        loss.backward()
+
+    with pytest.raises(RuntimeError), gradcheck_tool.watch(quiet=True) as seen:
+        differentiate()
+    (found,) = seen.findings
+    assert "again, whose graph `loss.backward()` has freed" in found.message
+    assert [step.kind for step in found.trace] == ["freed", "raised"]
