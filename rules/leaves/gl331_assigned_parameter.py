@@ -48,7 +48,7 @@ class Assignments(Tracker):
         if not _COMPUTES.search(callee_text(m.site(s, fact.instr.node))):
             return
         for value in (*fact.args, *fact.kwargs.values()):
-            if isinstance(value, Ref):
+            if isinstance(value, Ref) and s.get(value, Instance) is not None:
                 self.is_computed.set(s, value, True)
 
     def on_attribute_written(self, m: Interpreter, s: State, fact: facts.AttributeWritten) -> None:

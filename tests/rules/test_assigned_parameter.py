@@ -105,3 +105,14 @@ def made():
             run["made"]()  # type: ignore[operator]
     else:
         run["made"]()  # type: ignore[operator]
+
+
+def test_what_is_computed_of_no_object_is_passed_over() -> None:
+    """A function that is called like one which replaces a weight is given an iterator."""
+    source = """
+import torch
+def clipped(layer, total_norm):
+    layer.weight = torch.eye(3)
+    return total_norm(iter(layer.parameters())), torch.nn.utils.clip_grad_norm(layer.parameters(), 1.0)
+"""
+    assert [code for _, code in findings(source) if not code.startswith("GL9")] == []

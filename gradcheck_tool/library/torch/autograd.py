@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 from gradcheck_tool.library.torch.function_backward import run_functions
 from gradcheck_tool.library.torch.tensor_hooks import run_hooks
 
+# Gradients that hold nothing but what a scaled loss adds.
+_EMPTY_OR_SCALED = ("none", "zeroed", "scaled")
+
 
 @method("tensor", "backward")
 def backward(m: Interpreter, s: State, call: Call) -> Result:
@@ -135,14 +138,14 @@ def _backward(
     targets = p.leaves if p.inputs is None else [r for r in p.inputs if r in p.leaves or p.opaque]
     scaled = any(Symbol(("scaled", root)) in s.memory for root in roots)
     for leaf in targets:
-        only_scaled = scaled and s[leaf].grad_state in ("none", "zeroed", "scaled")
+        only_scaled = scaled and s[leaf].grad_state in _EMPTY_OR_SCALED
         engine.accumulate(s, p, leaf)
         if only_scaled:
             s.edit(leaf).grad_state = "scaled"
     for ref in retained:
         engine.accumulate(s, p, ref)
     if p.opaque or any(s[r].requires_grad is None for r in roots):
-        _fill_groups(s, p)
+        _fill_groups(s, p, is_scaled=scaled)
     for root, with_gradient in zip(roots, p.given, strict=True):
         if s[root].requires_grad is None:
             _has_a_graph(s, root, call.site, is_number=not with_gradient)
@@ -179,14 +182,15 @@ def _opaque_backward(s: State, site: Any) -> Value:
     return NONE
 
 
-def _fill_groups(s: State, p: engine.BackwardPass) -> None:
+def _fill_groups(s: State, p: engine.BackwardPass, *, is_scaled: bool) -> None:
     """A graph that continues unseen reaches parameters that are not known one by one, perhaps others."""
     reached = {leaf.id for leaf in p.leaves}
     for ref, tensor in s.records(Tensor):
         if tensor.is_summary and not (ref.id in reached and tensor.grad_state == "scaled"):
             mine = s.edit(ref)
             mine.passes = mine.passes if tensor.grad_state != "unknown" else ()
-            mine.grad_state = engine.added_to(tensor)
+            is_all = is_scaled and tensor.grad_state in _EMPTY_OR_SCALED
+            mine.grad_state = "scaled" if is_all else engine.added_to(tensor)
             mine.backward_site = p.site
             mine.grad = unknown()
         elif (

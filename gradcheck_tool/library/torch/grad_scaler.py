@@ -9,7 +9,6 @@ from gradcheck_tool.domain.events import ScalerError
 from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import (
     FALSE,
-    GRAPH,
     NONE,
     TRUE,
     Const,
@@ -67,9 +66,7 @@ def scale(m: Interpreter, s: State, call: Call) -> Result:
     s.edit(call.self).attrs[CARRIED] = Const(_is_on(s, call.self) is not False)
     if not call.args:
         return unknown()
-    loss = call.args[0]
-    if isinstance(loss, Symbol) and loss.kind == GRAPH:
-        loss = as_tensor(m, s, loss, call.site) or loss
+    loss = as_tensor(m, s, call.args[0], call.site) or call.args[0]
     if isinstance(loss, Symbol):
         return loss
     out = call_named(m, s, "operator.*", [loss, Symbol(fresh(), "float")], {}, call.site, call.text)

@@ -251,3 +251,26 @@ def train(net, loader, device, amp=False):
         "            loss = net(x).sum()", "            loss = net(x).sum() if amp else net(x).mean()"
     )
     assert check_source(chosen, "program.py", RULES) == []
+
+
+GIVEN = """
+import torch
+class Trainer:
+    def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, clip=None):
+        self.model, self.optimizer, self.clip = model, optimizer, clip
+        self.scaler = torch.amp.GradScaler()
+    def optimize(self, loss):
+        self.optimizer.zero_grad()
+        self.scaler.scale(loss).backward()
+        if self.clip is not None:
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.clip)
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+"""
+
+
+def test_a_loss_that_is_given_is_scaled() -> None:
+    found = check_source(GIVEN, "program.py", RULES)
+    assert [(finding.code, finding.location.start.row) for finding in found] == [("GL411", 11)]
+    unscaled = GIVEN.replace("if self.clip", "self.scaler.unscale_(self.optimizer)\n        if self.clip")
+    assert check_source(unscaled, "program.py", RULES) == []
