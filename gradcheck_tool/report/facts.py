@@ -14,9 +14,9 @@ _ELEMENT = ("input", "argument", "name", "row", "index", "analytic", "numeric", 
 
 _IN_RUN: dict[InRun, str] = {
     "confirmed": "confirmed: it happened",
-    "not reached": "not reached: the program did not come there in this way",
-    "contradicted": "contradicted: it came about, and PyTorch raised nothing; please report this finding",
-    "open": "open: the program came there, which shows neither that it is so nor that it is not",
+    "not reached": "not reached: this run never executed it in this way",
+    "contradicted": "contradicted: the run executed it in this way, and PyTorch raised nothing; please report this finding",
+    "open": "open: the run executed it, which neither confirms nor rules out the mistake",
 }
 
 
