@@ -40,7 +40,7 @@ def explain(
         typer.Argument(autocompletion=rules, help="Code or name of its rule, where there are several."),
     ] = None,
     output_format: Annotated[
-        str, typer.Option(metavar="FORMAT[=FILE]", help=f"{' or '.join(FORMATS)}. [default: text]")
+        str, typer.Option(metavar="FORMAT[=FILE]", help=f"{' or '.join(FORMATS)}.")
     ] = "text",
     output_file: options.OutputFile = None,
     select: options.Select = None,
