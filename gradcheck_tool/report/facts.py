@@ -15,7 +15,7 @@ _ELEMENT = ("input", "argument", "name", "row", "index", "analytic", "numeric", 
 _IN_RUN: dict[InRun, str] = {
     "confirmed": "confirmed: it happened",
     "not reached": "not reached: this run never executed it in this way",
-    "contradicted": "contradicted: the run executed it in this way, and PyTorch raised nothing; please report this finding",
+    "contradicted": "contradicted: it was executed in this way, and PyTorch raised nothing; please report it",
     "open": "open: the run executed it, which neither confirms nor rules out the mistake",
 }
 
