@@ -61,6 +61,11 @@ def _element(evidence: Mapping[str, Any]) -> str:
     return f"{place}: {numbers}{within}" + (f", ratio {shown(ratio)}" if ratio is not None else "")
 
 
+def counted(number: int, thing: str) -> str:
+    """A number of things, or of findings of a severity."""
+    return f"{number} {thing}" if number == 1 or thing == "info" else f"{number} {thing}s"
+
+
 def shown(value: Any) -> str:
     """A value in words; more digits of a number than these tell a reader nothing."""
     if isinstance(value, list) and all(isinstance(item, str) for item in value):

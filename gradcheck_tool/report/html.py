@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from gradcheck_tool import __version__
 from gradcheck_tool.findings import Severity
 from gradcheck_tool.report.concise import place
-from gradcheck_tool.report.facts import facts
+from gradcheck_tool.report.facts import counted, facts
 from gradcheck_tool.report.page_style import findings_style, page_style, picture_style
 from gradcheck_tool.report.picture.layout import picture
 from gradcheck_tool.report.picture_html import drawn, worded
@@ -39,7 +39,7 @@ def page(pictures: Sequence[Picture], context: ReportContext) -> str:
 
 
 def _page(pictures: Sequence[Picture], context: ReportContext) -> Iterator[str]:
-    title = f"gradlint: {_count(len(pictures), 'finding')}" if pictures else "gradlint: nothing found"
+    title = f"gradlint: {counted(len(pictures), 'finding')}" if pictures else "gradlint: nothing found"
     yield '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
     style = f"{page_style()}{findings_style()}{picture_style()}"
@@ -59,10 +59,10 @@ def _page(pictures: Sequence[Picture], context: ReportContext) -> Iterator[str]:
 
 
 def _summary(pictures: Sequence[Picture]) -> str:
-    counted = Counter(one.finding.severity for one in pictures)
-    told = [_count(counted[severity], severity.value) for severity in Severity if counted[severity]]
+    severities = Counter(one.finding.severity for one in pictures)
+    told = [counted(severities[one], one.value) for one in Severity if severities[one]]
     files = len({one.finding.location.filename for one in pictures})
-    where = f" in {_count(files, 'file')}" if files else ""
+    where = f" in {counted(files, 'file')}" if files else ""
     return f"{', '.join(told)}{where}; gradlint {__version__}" if told else f"gradlint {__version__}"
 
 
@@ -112,7 +112,3 @@ def _left_alone(context: ReportContext) -> Iterator[str]:
             where = escape(place(one.location, context))
             yield f"<li>{worded(one.message)} <span class=place>{where}</span></li>"
         yield "</ul>\n</section>"
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}" if number == 1 or thing == "info" else f"{number} {thing}s"

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from gradcheck_tool.findings import Severity
 from gradcheck_tool.report.concise import place
+from gradcheck_tool.report.facts import counted
 from gradcheck_tool.report.shown import shown
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def job_summary(title: str, closing: str, findings: Sequence[Finding], context: 
 
 def _counts(findings: Sequence[Finding]) -> str:
     counts = Counter(finding.severity for finding in findings)
-    return ", ".join(f"{counts[severity]} {severity.value}" for severity in _ORDER if counts[severity])
+    return ", ".join(counted(counts[severity], severity.value) for severity in _ORDER if counts[severity])
 
 
 def _row(finding: Finding, context: ReportContext) -> str:

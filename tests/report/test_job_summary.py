@@ -29,6 +29,11 @@ def test_what_matters_most_comes_first():
     )
 
 
+def test_several_of_a_severity():
+    notes = [finding(severity=Severity.INFO, code="GL001", row=row) for row in (1, 2)]
+    assert "\n\n2 errors, 2 info\n\n" in page(finding(), finding(row=9), *notes)
+
+
 def test_nothing_found():
     assert page() == "## gradlint check\n\nFound 2 problems.\n\n"
 
