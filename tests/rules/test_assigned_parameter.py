@@ -77,6 +77,10 @@ LAYERS = {
         "nn.utils.parametrizations.orthogonal(layer)\n    layer.weight = torch.eye(3)",
         False,
     ),
+    "a function that is called alike": (
+        "nn.utils.get_total_norm([layer.weight])\n    layer.weight = torch.eye(3)",
+        True,
+    ),
     "what a class of the file calls so": ("layer = Scale()\n    layer.weight = torch.eye(3)", False),
 }
 
