@@ -81,7 +81,7 @@ _TABLE = (
         "for example because a derivative computed in `forward` was saved and counts as a constant. Put "
         "`@torch.autograd.function.once_differentiable` above `backward` to refuse loudly, or compute the "
         "derivative in `backward` from inputs and outputs. A warning: training that differentiates once is "
-        "not touched.",
+        "not affected.",
     ),
     Code(
         "GC109",
@@ -93,7 +93,7 @@ _TABLE = (
         "GC110",
         "wrong-vmap",
         _E,
-        "The `vmap` rule gives another result than calling the Function once for every element of the batch.",
+        "The `vmap` rule gives a different result from calling the Function once for each element of the batch.",
     ),
     Code(
         "GC111",
@@ -117,7 +117,7 @@ _TABLE = (
         "GC191",
         "inconclusive",
         _I,
-        "The noise of the Function drowns the signal: the check neither passed nor failed.",
+        "The noise of the Function hides the signal, so the check neither passed nor failed.",
     ),
     Code(
         "GC201",
@@ -214,8 +214,8 @@ _TABLE = (
         "GC304",
         "crash",
         _E,
-        "The process that runs the Function ends: a segmentation fault, an abort, a call of `os._exit`, an "
-        "error of the CUDA context that nothing can be run after. Reading or writing outside of a tensor's "
+        "The process that runs the Function ends: a segmentation fault, an abort, a call of `os._exit`, a "
+        "CUDA error after which nothing else can run. Reading or writing outside of a tensor's "
         "memory is the usual cause.",
     ),
     Code(

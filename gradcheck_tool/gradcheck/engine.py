@@ -354,7 +354,7 @@ def _report(session: Session) -> Report:
             session.add(
                 "GC191",
                 "unknown",
-                f"input {v.index}: noise drowns the signal, the check is inconclusive",
+                f"input {v.index}: noise hides the signal, so the check is inconclusive",
                 input=v.index,
             )
     heat = {i: v.heat.cpu() for i, v in enumerate(session.verdicts) if v.heat is not None}
