@@ -93,7 +93,8 @@ _TABLE = (
         "GC110",
         "wrong-vmap",
         _E,
-        "The `vmap` rule gives a different result from calling the Function once for each element of the batch.",
+        "The `vmap` rule gives a different result from calling the Function once for each element of the "
+        "batch.",
     ),
     Code(
         "GC111",
