@@ -176,6 +176,42 @@ def test_saved_tensors_that_are_not_unpacked_fail_whatever_the_arguments_are(fou
     assert finding.severity is Severity.ERROR
 
 
+UNDEFINED = """
+import torch
+from torch.autograd import Function
+
+try:
+    import no_such_module as kernels
+except ImportError:
+    pass
+
+
+class Undefined(Function):
+    @staticmethod
+    def forward(ctx, x, scale):
+        ctx.scale = scale
+        return torch.mul(x, scale)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * {name}, None
+"""
+
+
+def test_a_name_that_is_nowhere_defined_fails_whatever_the_arguments_are(found):
+    function, made = found(UNDEFINED.format(name="scale"))
+    (case,) = made.cases
+    report = check_function(function, case.args, **case.options)
+    assert [f.message for f in report.findings if f.code == "GC206"] == [
+        "backward raises NameError: name 'scale' is not defined"
+    ]
+
+
+def test_a_module_that_could_not_be_imported_is_no_mistake(found):
+    _, made = found(UNDEFINED.format(name="kernels.scale"))
+    assert made.cases == ()
+
+
 def test_shape_of_a_gradient_tells_that_of_its_argument(found):
     function, made = found(WEIGHTED)
     assert made.cases

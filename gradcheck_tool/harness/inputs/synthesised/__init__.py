@@ -64,7 +64,9 @@ def synthesised_cases(function: Any, ref: FunctionRef, settings: InputSettings) 
         made = _drawn(maker, found, found.state, budget)
         texts = tuple(map(describe, found.state))
     doubtful = _are_doubtful(function, made)
-    if not made or doubtful or _is_poor(found) or _has_objects(found.state or ()):
+    if not _is_elsewhere(found) and (
+        not made or doubtful or _is_poor(found) or _has_objects(found.state or ())
+    ):
         # What callers pass is better than a call that moves nothing, or that backward does not count, and
         # than objects that nobody has made before.
         called = captured_calls(function, ref, sites, maker, budget)
@@ -86,10 +88,15 @@ def _are_doubtful(function: Any, made: Sequence[Case]) -> bool:
     return any(calls_a_guess(case.args) and judged(function, case.args) == "wrong" for case in made)
 
 
+def _is_elsewhere(found: Found) -> bool:
+    """Whether the Function needs what is not here: what calls it comes no farther."""
+    return found.state is None and found.outcome is not None and found.outcome.missing
+
+
 def _is_poor(found: Found) -> bool:
     """Whether what was found is accepted by half: no gradient moves, or backward has a plain mistake."""
     outcome = found.outcome
-    return outcome is not None and (outcome.flat or outcome.miscounted or outcome.packed)
+    return outcome is not None and (outcome.flat or outcome.miscounted or outcome.mistaken)
 
 
 def _has_objects(state: State) -> bool:

@@ -95,7 +95,7 @@ class Search:
                 return found
             if not outcome.problem:
                 spare = spare or found
-            if outcome.packed or (outcome.miscounted and self._counted):
+            if outcome.mistaken or (outcome.miscounted and self._counted):
                 mistaken = mistaken or found
             if best is None or best.outcome is None or outcome.progress > best.outcome.progress:
                 best = Found(None, outcome, node.state, number)

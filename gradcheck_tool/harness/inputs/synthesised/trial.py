@@ -56,7 +56,8 @@ class Outcome:
         gradients: for every tensor leaf of the arguments in order, whether a gradient came back.
         flat: every gradient is zero.
         miscounted: backward returned more or fewer gradients than forward has arguments.
-        packed: backward takes a tuple of tensors, which no argument is, for a tensor.
+        mistaken: backward takes a tuple of tensors, which no argument is, for a tensor, or reads a name that
+            its file does not define.
         missing: it came to a module, an operator or a device that is not there, which other arguments seldom
             avoid.
     """
@@ -68,7 +69,7 @@ class Outcome:
     gradients: tuple[bool, ...] = ()
     flat: bool = False
     miscounted: bool = False
-    packed: bool = False
+    mistaken: bool = False
     missing: bool = False
 
     @property
@@ -106,7 +107,7 @@ def try_call(call: Callable[..., Any], args: Sequence[Any], bodies: Sequence[tup
         return Outcome(f"works for longer than {_SECONDS:g} s", 0)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - guessed arguments make user code raise anything
         outcome = _failed(error, stage, bodies)
-        return replace(outcome, packed=outcome.packed and not any(map(_is_several, args)))
+        return replace(outcome, mistaken=outcome.mistaken and not any(map(_is_several, args)))
 
 
 def _is_several(arg: Any) -> bool:
@@ -170,9 +171,10 @@ def _failed(error: BaseException, stage: int, bodies: Sequence[tuple[int, Body]]
         return Outcome(problem, stage if stage > 1 else 0, miscounted=miscounted, missing=missing)
     at, body, here = place
     suspects = _passed_on(here, deeper) or body.suspects(here.tb_lineno)
-    packed = at == _BACKWARD and not deeper and _takes_a_tuple(error, here)
+    own = at == _BACKWARD and not deeper
+    mistaken = own and (_takes_a_tuple(error, here) or _is_undefined(error, here))
     rows = (here.tb_lineno, *(trace.tb_lineno for trace in deeper[:_DEEPEST]))
-    return Outcome(problem, at, rows, suspects, packed=packed, missing=missing)
+    return Outcome(problem, at, rows, suspects, mistaken=mistaken, missing=missing)
 
 
 def _asserted(error: BaseException) -> str:
@@ -196,6 +198,34 @@ def _takes_a_tuple(error: BaseException, here: TracebackType) -> bool:
     return any(_is_of_tensors(here.tb_frame.f_locals.get(name)) for name in _names_at(here))
 
 
+def _is_undefined(error: BaseException, here: TracebackType) -> bool:
+    """Whether a row failed because of a name that its file defines nowhere, nor tries to import."""
+    if not isinstance(error, NameError) or isinstance(error, UnboundLocalError) or not error.name:
+        return False
+    filename = here.tb_frame.f_code.co_filename
+    known = _defined(filename)
+    return bool(known) and not known & {error.name, "*"}
+
+
+@lru_cache(maxsize=32)
+def _defined(filename: str) -> frozenset[str]:
+    """The names to which the top of a file, or a `global`, gives something; `*` for a star import."""
+    tree = _parsed(filename)
+    found = {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
+    pending: list[ast.AST] = [*tree.body]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            found.add(node.name)
+            continue
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            found.add(node.id)
+        elif isinstance(node, ast.alias):
+            found.add((node.asname or node.name).partition(".")[0])
+        pending += ast.iter_child_nodes(node)
+    return frozenset(found)
+
+
 def _is_of_tensors(value: Any) -> bool:
     return type(value) is tuple and bool(value) and all(isinstance(x, Tensor) for x in value)
 
@@ -216,13 +246,18 @@ def _passed_on(here: TracebackType, deeper: Sequence[TracebackType]) -> frozense
 
 
 @lru_cache(maxsize=32)
+def _parsed(filename: str) -> ast.Module:
+    """A file; an empty one where it cannot be parsed."""
+    try:
+        return ast.parse("".join(linecache.getlines(filename)))
+    except (SyntaxError, ValueError, RecursionError):
+        return ast.Module([], [])
+
+
+@lru_cache(maxsize=32)
 def _statements(filename: str) -> tuple[ast.stmt, ...]:
     """The statements of a file, those inside others after them."""
-    try:
-        tree = ast.parse("".join(linecache.getlines(filename)))
-    except (SyntaxError, ValueError, RecursionError):
-        return ()
-    return tuple(node for node in ast.walk(tree) if isinstance(node, ast.stmt))
+    return tuple(node for node in ast.walk(_parsed(filename)) if isinstance(node, ast.stmt))
 
 
 def _names_at(trace: TracebackType) -> set[str]:
