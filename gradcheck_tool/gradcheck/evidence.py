@@ -162,17 +162,26 @@ class _Differences:
         return best, bar
 
 
-def gather(m: Mismatch, body: Problem | None, draws: Draws, found: Sequence[int], klass: Any) -> Evidence:
+def gather(
+    m: Mismatch,
+    body: Problem | None,
+    draws: Draws,
+    found: Sequence[int],
+    klass: Any,
+    *,
+    entries: bool = True,
+) -> Evidence:
     """Collect evidence about a mismatch, from `body` where it is trusted, else by finite differences.
 
-    `found` are entries already known to be wrong; they are measured in any case.
+    `found` are entries already known to be wrong; they are measured in any case. Without `entries`, the body
+    is not asked for a gradient of every single entry of the outputs.
     """
     problem, index = m.problem, m.index
     outputs = problem.base
     total = sum(y.numel() for y in outputs)
     more = 4 if problem.values[index].numel() <= LARGE else 2
     cotangents = [m.cotangent, *(draws.cotangent(outputs) for _ in range(more))]
-    if total <= 64:
+    if total <= 64 and (entries or body is None):
         cotangents += [basis(outputs, k) for k in range(total)]
     rows, pull = _pulled(problem, cotangents)
     all_analytic = [torch.stack([row[i].reshape(-1) for row in rows]) for i in range(len(problem.wrt))]

@@ -25,6 +25,8 @@ from gradcheck_tool.gradcheck.session import Session, code_of, quiet
 from gradcheck_tool.gradcheck.stencil import Gap, wide
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gradcheck_tool.gradcheck.problem import Problem
 
 
@@ -140,6 +142,17 @@ def _diagnosed(session: Session, m: Mismatch) -> Diagnosis:
     return diagnose(gather(m, body_at(session, m.problem), session.draws, m.entries, session.klass))
 
 
+def _explained(session: Session, m: Mismatch, found: Sequence[int]) -> tuple[Evidence, Diagnosis]:
+    """Evidence with its diagnosis: a few gradients tell a simple mistake, more of them any other."""
+    body = body_at(session, m.problem)
+    for entries in (False, True):
+        evidence = gather(m, body, session.draws, found, session.klass, entries=entries)
+        answer = diagnose(evidence)
+        if body is None or answer.word not in _NO_SIMPLE_MISTAKE:
+            break
+    return evidence, answer
+
+
 def _report_one(session: Session, m: Mismatch, label: str, *, natural: bool) -> None:
     if m.at_kink and not torch.isfinite(dense(m.analytic, m.problem.values[m.index]).abs()).all():
         answer = Diagnosis("nan", f"the gradient of input {m.index} is not finite although the derivative is")
@@ -165,8 +178,7 @@ def _report_one(session: Session, m: Mismatch, label: str, *, natural: bool) -> 
     n = m.problem.values[m.index].numel()
     if session.body is None and not found and n > FULL_JACOBIAN and m.analytic is not None:
         found, dense_error = localise(m.problem, m.cotangent, m.analytic, m.index, session.draws)
-    evidence = gather(m, body_at(session, m.problem), session.draws, found, session.klass)
-    answer = diagnose(evidence)
+    evidence, answer = _explained(session, m, found)
     if is_excused(session, evidence, answer, label):
         verdict = session.verdicts[m.index]
         verdict.word = "ok"
