@@ -35,3 +35,6 @@ class Surroundings(Protocol):
 
     def having(self, filename: str, names: Iterable[str]) -> Given | None:
         """The one class of modules among them whose methods and attributes of `self` have all these names."""
+
+    def outside_networks(self, filename: str, name: str) -> bool:
+        """Is a function called in methods of classes that are no modules, and nowhere else?"""

@@ -395,6 +395,13 @@ class Refinement:
             return {}
         return self._elsewhere.given(s[place.module].env.module.filename, name, params)
 
+    def outside_networks(self, s: State, place: Place) -> bool:
+        """Do other files call a function in methods of classes that are no modules, and nowhere else?"""
+        if self._elsewhere is None or place.module is None:
+            return False
+        filename = s[place.module].env.module.filename
+        return self._elsewhere.outside_networks(filename, place.function.qualname)
+
     def having(self, s: State, place: Place, names: Iterable[str]) -> Given | None:
         """The one class of modules in other files that has all these members."""
         if self._elsewhere is None or place.module is None:

@@ -177,7 +177,12 @@ def _as_part(m: Interpreter, unit: Unit, ends: list[FrameExit], given: dict[str,
 
 
 def _as_operation(m: Interpreter, unit: Unit, ends: list[FrameExit], given: dict[str, Value]) -> Cast | None:
-    """The arguments of a function that writes in place to what it computes: results of a network."""
+    """The arguments of a function that writes in place to what it computes: results of a network.
+
+    Not where all who call it are objects that are no modules: they prepare data, or keep what was seen.
+    """
+    if m.program.refinement.outside_networks(unit.start, place_of(unit.func, unit.cls)):
+        return None
     if not any(ordinary_use.has_written(unit.start, end.state) for end in ends):
         return None
     names, targets = ordinary_use.tensor_arguments(ends, given)

@@ -176,11 +176,15 @@ def _reads(block: ir.Block) -> Iterator[ir.Reg]:
         yield from (reg for reg in reads(block.terminator) if reg is not None)
 
 
+def is_called_like_tests(filename: str) -> bool:
+    """Has a file the name of one of tests?"""
+    name = PurePath(filename).stem
+    return name.startswith("test_") or name.endswith("_test")
+
+
 def is_of_tests(module: ir.ModuleIR) -> bool:
     """Is it a file of tests, by its name and what it defines?"""
-    name = PurePath(module.filename).stem
-    is_named = name.startswith("test_") or name.endswith("_test")
-    return is_named and re.search(r"def test(?:_|\()", module.source) is not None
+    return is_called_like_tests(module.filename) and re.search(r"def test(?:_|\()", module.source) is not None
 
 
 def text_of(site: Site, node: Any) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.analysis.given import Given
 from gradcheck_tool.cache.caches import CALLERS, HAVING
+from gradcheck_tool.interp.places import is_called_like_tests
 from gradcheck_tool.session.scopes import Scope, last_name, scopes_of
 
 if TYPE_CHECKING:
@@ -46,10 +47,7 @@ class CallSites:
 
     def given(self, filename: str, name: str, params: Sequence[str]) -> Mapping[str, Given]:
         """What other files pass to a function, or to the constructor of a class, by parameter."""
-        if self._changes != self._modules.changes:
-            self._scopes.clear()
-            self._known.clear()
-            self._changes = self._modules.changes
+        self._forget_what_changed()
         asked = self._modules.asked
         asked.append((filename, name, CALLERS))
         key = filename, name
@@ -77,6 +75,33 @@ class CallSites:
         one = self._seen_from(path, Given("object", str(where), name))
         return one if one.kind == "object" else None
 
+    def outside_networks(self, filename: str, name: str) -> bool:
+        """Do methods of classes call a function in other files, none of which is a class of modules?
+
+        What tests do shows nothing, and what functions do is up to their own callers.
+        """
+        self._forget_what_changed()
+        self._modules.asked.append((filename, name, CALLERS))
+        path = Path(filename)
+        scopes = [scope for scope, _ in self._calls(path, name) if not is_called_like_tests(str(scope.path))]
+        return bool(scopes) and all(self._is_plain_method(scope) for scope in scopes)
+
+    def _is_plain_method(self, scope: Scope) -> bool:
+        around: Scope | None = scope
+        while around is not None and not around.is_class:
+            around = around.outer
+        outer = None if around is None else around.outer
+        if outer is None:
+            return False
+        names = [name for name, cls in outer.classes.items() if cls is around]
+        return not any(self._repository.is_module(scope.path, name) for name in names)
+
+    def _forget_what_changed(self) -> None:
+        if self._changes != self._modules.changes:
+            self._scopes.clear()
+            self._known.clear()
+            self._changes = self._modules.changes
+
     def _agreed(self, path: Path, name: str, params: Sequence[str]) -> Iterator[tuple[str, Given]]:
         """What those callers pass of which something is known, where they agree."""
         sites = list(self._sites(path, name, params))
@@ -90,11 +115,16 @@ class CallSites:
 
     def _sites(self, path: Path, name: str, params: Sequence[str]) -> Iterator[dict[str, Given]]:
         """What each call passes."""
+        for scope, call in self._calls(path, name):
+            yield dict(self._passed(path, scope, call, params))
+
+    def _calls(self, path: Path, name: str) -> Iterator[tuple[Scope, ast.Call]]:
+        """The calls in other files, each with where it stands."""
         for other in self._repository.callers(path, name)[:MOST_FILES]:
             top = self._scope(other)
             for scope, call in top.calls(name) if top is not None else ():
                 if self._definition(scope, call.func) == (path, name):
-                    yield dict(self._passed(path, scope, call, params))
+                    yield scope, call
 
     def _passed(
         self, path: Path, scope: Scope, call: ast.Call, params: Sequence[str]

@@ -148,3 +148,44 @@ def test_a_file_is_judged_by_what_others_pass(tmp_path: Path, cache: bool) -> No
         assert codes() == ["GL101"]
         (tmp_path / "main.py").write_text(CALLER.replace("Shared()", "unknown()"), encoding="utf-8")
         assert codes() == []
+
+
+NORMALIZED = """import torch
+
+
+def normalized(x):
+    y = x - x.mean()
+    deviation = (y ** 2).mean().sqrt()
+    y.div_(deviation)
+    return y
+"""
+BY_A_CLASS = """from torch import nn
+from ops import normalized
+
+
+class Norm({base}):
+    def forward(self, x):
+        return normalized(x)
+"""
+TESTING = "import unittest\nfrom ops import normalized\n\n\nclass Tests(unittest.TestCase):\n    def test(self):\n        normalized(0)\n"
+USERS = {
+    "nobody": ({}, True),
+    "a module": ({"norm.py": BY_A_CLASS.format(base="nn.Module")}, True),
+    "an object that is none": ({"norm.py": BY_A_CLASS.format(base="")}, False),
+    "both": ({"norm.py": BY_A_CLASS.format(base="nn.Module"), "log.py": BY_A_CLASS.format(base="")}, True),
+    "another function": (
+        {"more.py": "from ops import normalized\n\ndef f(x):\n    return normalized(x)\n"},
+        True,
+    ),
+    "a test": ({"test_ops.py": TESTING}, True),
+}
+
+
+@pytest.mark.parametrize(("files", "told"), USERS.values(), ids=USERS)
+def test_a_function_that_only_objects_outside_networks_call_gets_data(
+    tmp_path: Path, files: dict[str, str], told: bool
+) -> None:
+    for name, text in {"ops.py": NORMALIZED, **files}.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    outcome = Session(tmp_path, Options(cache=False)).check([Path("ops.py")])
+    assert [finding.code for finding in outcome.findings] == ["GL201"] * told
