@@ -28,7 +28,7 @@ _DEPRECATED = "GL9"
 def diagnostic(finding: Finding, places: Places) -> types.Diagnostic:
     """One finding."""
     told = shown(finding)
-    message = told.message if told.predicts is None else f"{told.message}\n\npredicts: {told.predicts}"
+    message = told.message if told.predicts is None else f"{told.message}\npredicts: {told.predicts}"
     if told.assumes:
         message += f"\nassumes: {'; '.join(told.assumes)}"
     return types.Diagnostic(
