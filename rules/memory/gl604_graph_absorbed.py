@@ -40,6 +40,10 @@ AVERAGING = frozenset(
     {"AddBackward0", "CloneBackward0", "DivBackward0", "LerpBackward0", "MulBackward0", "SubBackward0"}
     | {"+", "-", "*", "/"}
 )
+# What a tensor has beside its values.
+WITHOUT_VALUES = frozenset(
+    {"device", "dtype", "shape", "size", "ndim", "dim", "numel", "layout", "is_cuda", "new_zeros", "new_ones"}
+)
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -146,7 +150,13 @@ def _goes_on_from_itself(s: State, fact: facts.AttributeWritten) -> bool:
     if fact.instr is None:
         return False
     body = s[s.frames[-1]].function.worked_out(FunctionBody)
-    return any(isinstance(at, nodes.GetAttr) and at.name == fact.name for at in body.behind(fact.instr.src))
+    behind = body.behind(fact.instr.src, ends=_asks_for_no_value)
+    return any(isinstance(at, nodes.GetAttr) and at.name == fact.name for at in behind)
+
+
+def _asks_for_no_value(instr: nodes.Instr) -> bool:
+    """Is it what a tensor has beside its values: `self.latent.device`, `self.latent.size`?"""
+    return isinstance(instr, nodes.GetAttr) and instr.name in WITHOUT_VALUES
 
 
 def _reads_itself(site: Site) -> bool:

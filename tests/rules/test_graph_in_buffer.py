@@ -176,3 +176,12 @@ def test_a_norm_that_replaces_its_buffer_is_called_with_results() -> None:
 def test_a_module_that_forward_makes_has_no_buffers_before() -> None:
     made = "nn.BatchNorm1d(3)(x).add_(1)\n        return x"
     assert told(MEAN.replace("self.mean = 0.9 * self.mean + 0.1 * x.mean(0)\n        return x", made)) == []
+
+
+def test_where_a_buffer_lies_is_none_of_its_values() -> None:
+    """An encoder that keeps its last result: the next does not reach back to it."""
+    kept = MEAN.replace(
+        "0.9 * self.mean + 0.1 * x.mean(0)", "x.to(self.mean.device).exp()[: self.mean.size(0)]"
+    )
+    assert told(kept) == []
+    assert [finding.code for finding in told(kept.replace(".exp()", ".exp() + self.mean"))] == ["GL604"]

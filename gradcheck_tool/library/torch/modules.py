@@ -38,6 +38,7 @@ from gradcheck_tool.library.torch.module_tree import (
     named_parameters,
     whole_groups,
 )
+from gradcheck_tool.library.torch.opaque_modules import fill_unknown
 
 HALVES = frozenset({"half", "bfloat16", "torch.half", "torch.float16", "torch.bfloat16"})
 # What layers of torch call to look at their inputs, and what layers that derive from them call, too.
@@ -68,14 +69,15 @@ def _mark_buffer(s: State, ref: Ref, name: str) -> None:
     mine.attrs["#buffers"] = Tup((*mine.attrs.get("#buffers", Tup(())).items, Const(name)))
 
 
-def _parameter_list(s: State, ref: Ref, call: Call) -> tuple[list[tuple[str, Ref]], bool]:
+def _parameter_list(m: Interpreter, s: State, call: Call) -> tuple[list[tuple[str, Ref]], bool]:
+    fill_unknown(m, s, call.self, call.site)
     recurse = call.flag(-1 if "recurse" in call.kwargs else 1, "recurse", True)
-    return named_parameters(s, ref, recurse is not False)
+    return named_parameters(s, call.self, recurse is not False)
 
 
 @method("torch.nn.Module", "parameters")
 def parameters(m: Interpreter, s: State, call: Call) -> Result:
-    found, is_open = _parameter_list(s, call.self, call)
+    found, is_open = _parameter_list(m, s, call)
     return _once(s, [r for _, r in found], is_open)
 
 
@@ -88,7 +90,7 @@ def _once(s: State, items: Sequence[Value], is_open: bool) -> Ref:
 
 @method("torch.nn.Module", "named_parameters")
 def named(m: Interpreter, s: State, call: Call) -> Result:
-    found, is_open = _parameter_list(s, call.self, call)
+    found, is_open = _parameter_list(m, s, call)
     return _once(s, [Tup((name_value(s, n, r), r)) for n, r in found], is_open)
 
 

@@ -31,9 +31,10 @@ from gradcheck_tool.engine.operations import saved
 from gradcheck_tool.engine.tensors import new_tensor
 from gradcheck_tool.interp.constants import unsure_graph
 from gradcheck_tool.interp.havoc import forget_filled
+from gradcheck_tool.interp.places import receiver_text
 from gradcheck_tool.interp.registry import Result, method
 from gradcheck_tool.library.torch.graph_symbols import graph_symbol, node_of
-from gradcheck_tool.library.torch.module_tree import named_parameters
+from gradcheck_tool.library.torch.module_tree import SEQUENTIAL, named_parameters
 from gradcheck_tool.library.torch.tensor_values import as_tensor
 
 if TYPE_CHECKING:
@@ -69,13 +70,34 @@ _FUNCTION = re.compile(
 
 def opaque_module(s: State, name: str, site: Site) -> Ref:
     """A module of which only the role is known."""
+    record = Instance(LibraryObject("torch.nn.Module"), {"#group": _group(s, name, site)}, open=True)
+    record.name = name
+    return s.new(record)
+
+
+def fill_unknown(m: Interpreter, s: State, ref: Ref, site: Site) -> None:
+    """The parameters of a Sequential are asked for of which no part is known: it is a module all the same."""
+    record: Instance = s[ref]
+    parts = [value for name, value in record.attrs.items() if name.isdecimal()]
+    is_unknown = all(
+        isinstance(part, Symbol) and part.kind is None and part not in s.memory for part in parts
+    )
+    is_sequential = isinstance(record.cls, LibraryObject) and record.cls.name in SEQUENTIAL
+    if not is_sequential or not parts or not is_unknown or "#group" in record.attrs:
+        return
+    mine = s.edit(ref)
+    mine.name = receiver_text(site) or mine.name
+    mine.attrs["#group"], mine.open = _group(s, str(mine.name), site), True
+    m.program.assume(f"`{mine.name}` {HAS_PARAMETERS}")
+
+
+def _group(s: State, name: str, site: Site) -> Ref:
+    """What stands for all parameters of a module."""
     group = new_tensor(s, site, requires_grad=True, leaf=True, name=f"{name}'s parameters")
     tensor: Tensor = s[group]
     tensor.is_summary = tensor.is_param = True
     tensor.grad_state = "unknown"
-    record = Instance(LibraryObject("torch.nn.Module"), {"#group": group}, open=True)
-    record.name = name
-    return s.new(record)
+    return group
 
 
 def is_role(s: State, ref: Ref) -> bool:
