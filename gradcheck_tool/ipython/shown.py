@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ _COLOR = re.compile(r"38;5;(\d+)")
 # The rest of the palette is not used by reports.
 _STEPS = (0, 95, 135, 175, 215, 255)
 _GREYS = 232
+# Columns that a cell of a notebook has room for; what is wider can be scrolled.
+WIDTH = 100
 
 
 @dataclass(frozen=True)
@@ -36,11 +38,11 @@ class Shown:
 
     def __repr__(self) -> str:
         """The report as text."""
-        return self._report(color=False) or self.remark
+        return self._report(self.context) or self.remark
 
     def _repr_html_(self) -> str:
         """The report in the colours of a terminal, which are read on a light and on a dark ground."""
-        text = self._report(color=True)
+        text = self._report(replace(self.context, color=True, width=WIDTH))
         if not text:
             return f'<div class="gradlint" style="opacity: 0.7">{html.escape(self.remark)}</div>'
         return (
@@ -49,13 +51,10 @@ class Shown:
             f"{_html(text)}</pre></div>"
         )
 
-    def _report(self, color: bool) -> str:
-        from dataclasses import replace
-
+    def _report(self, context: ReportContext) -> str:
         from gradcheck_tool.report import render
 
-        text = render("full", self.findings, replace(self.context, color=color))
-        return text.rstrip("\n")
+        return render("full", self.findings, context).rstrip("\n")
 
 
 def _html(text: str) -> str:

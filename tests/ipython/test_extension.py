@@ -126,3 +126,16 @@ def test_sources_of_others_are_text_in_html():
     assert "<script>" not in html
     assert "is &lt;b&gt;" in html
     assert html.count("<span") == html.count("</span>")
+
+
+def test_long_messages_are_wrapped_in_html():
+    from gradcheck_tool.ipython.shown import WIDTH, Shown
+    from gradcheck_tool.report.context import ReportContext
+    from tests.fakes import finding
+
+    context = ReportContext("/repo", lambda *_: ["", "", "y = 1"])
+    shown = Shown([finding(message="word " * 100)], context, "")
+    text = re.sub(r"<[^>]+>", "", shown._repr_html_())
+    assert text.count("word") == 100
+    assert max(map(len, text.splitlines())) <= WIDTH
+    assert max(map(len, repr(shown).splitlines())) > 400
