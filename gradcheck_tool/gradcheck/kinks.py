@@ -127,3 +127,18 @@ def _interval(cotangent: Cotangent, right: list[Tensor], left: list[Tensor]) -> 
             low += float(torch.minimum(a, b).sum())
             high += float(torch.maximum(a, b).sum())
     return low, high
+
+
+def has_become_singular(given: Tensor, varied: Tensor, gradient: Tensor) -> bool:
+    """Whether square matrices have lost their rank, and no derivative exists for it.
+
+    Then the gradients of entries are not finite that are no zeros: what divides a row by its own size fails
+    in that row alone.
+    """
+    if given.shape != varied.shape or given.dim() < 2 or given.shape[-1] != given.shape[-2]:
+        return False
+    broken = ~torch.isfinite(gradient.abs())
+    if not bool((broken & (varied != 0)).any()):
+        return False
+    full, rank = (torch.linalg.matrix_rank(wide(matrix)) for matrix in (given, varied))
+    return bool((full == given.shape[-1]).all() and (rank < given.shape[-1]).any())

@@ -23,7 +23,7 @@ from gradcheck_tool.gradcheck.compare import (
     non_finite,
     plainly_alike,
 )
-from gradcheck_tool.gradcheck.kinks import is_continuous, outside_subgradient
+from gradcheck_tool.gradcheck.kinks import has_become_singular, is_continuous, outside_subgradient
 from gradcheck_tool.gradcheck.manifolds import PROJECTIONS, recognised
 from gradcheck_tool.gradcheck.observed import observed
 from gradcheck_tool.gradcheck.pointreport import body_at, report
@@ -124,7 +124,18 @@ def _evident(session: Session, mismatches: list[Mismatch], label: str) -> list[M
         return []
     if label.startswith("batch") and _misfits(session, varied, cotangent):
         return []
-    return [m for m in mismatches if not m.at_kink or is_continuous(varied, m.index, session.draws)]
+    return [
+        m
+        for m in mismatches
+        if not m.at_kink
+        or (is_continuous(varied, m.index, session.draws) and not _is_singular(session, varied, m))
+    ]
+
+
+def _is_singular(session: Session, varied: Problem, m: Mismatch) -> bool:
+    """Whether a matrix, which had its full rank, has lost it in a variation."""
+    value = varied.values[m.index]
+    return has_become_singular(session.problem.values[m.index], value, dense(m.analytic, value))
 
 
 def _misfits(session: Session, problem: Problem, cotangent: Cotangent) -> bool:

@@ -111,6 +111,47 @@ class Wrapped(Function):
         return ctx.bw(g), None, None
 """
 
+CHAINED = """
+import torch
+from torch.autograd import Function
+
+
+class Chained(Function):
+    @staticmethod
+    def forward(ctx, x, functions, *params):
+        assert all(isinstance(f, torch.nn.Module) for f in functions)
+        assert len(params) == sum(1 for f in functions for _ in f.parameters()) > 0
+        ctx.functions = functions
+        ctx.save_for_backward(x)
+        return run(x, functions)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        x = x.detach().requires_grad_()
+        params = [p for f in ctx.functions for p in f.parameters()]
+        with torch.enable_grad():
+            grads = torch.autograd.grad(run(x, ctx.functions), [x, *params], g)
+        return grads[0], None, *grads[1:]
+
+
+def run(x, functions):
+    for function in functions:
+        x = function(x)
+    return x
+
+
+class Chain(torch.nn.Module):
+    def __init__(self, functions):
+        super().__init__()
+        for number, function in enumerate(functions):
+            self.add_module(str(number), function)
+
+    def forward(self, x):
+        functions = list(self.children())
+        return Chained.apply(x, functions, *self.parameters())
+"""
+
 DEMANDING = """
 import torch
 from torch.autograd import Function
@@ -238,6 +279,13 @@ def test_functions_are_tried_that_are_their_own_adjoints(found):
     function, made = found(WRAPPED)
     assert made.cases
     assert check_function(function, made.cases[0].args, **made.cases[0].options).ok
+
+
+def test_modules_in_a_list_are_made_where_they_are_asked_for(found):
+    function, made = found(CHAINED)
+    assert made.cases
+    report = check_function(function, made.cases[0].args, **made.cases[0].options)
+    assert {verdict.verdict for verdict in report.inputs} == {"ok"}
 
 
 def test_what_an_assertion_demands_is_read(found):

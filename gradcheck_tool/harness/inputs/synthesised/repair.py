@@ -173,9 +173,13 @@ def _constant(spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
         yield replace(spec, grad=False)
 
 
-def _module(_spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
-    yield function("torch.nn.Tanh()", torch.nn.Tanh())
-    yield function(f"torch.nn.Linear({SIDE}, {SIDE})", torch.nn.Linear(SIDE, SIDE))
+def _module(spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
+    tanh = function("torch.nn.Tanh()", torch.nn.Tanh())
+    linear = function(f"torch.nn.Linear({SIDE}, {SIDE})", torch.nn.Linear(SIDE, SIDE))
+    if isinstance(spec, Several):
+        yield from (replace(spec, items=(module,) * len(spec.items)) for module in (linear, tanh))
+    yield tanh
+    yield linear
 
 
 def _values(spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
@@ -214,6 +218,7 @@ _SOURCES: tuple[tuple[str, _Repair], ...] = (
     (r"'(?:int|float|bool|str|NoneType|tuple|list|function)' object has no attribute", _tensor),
     (r"builtin.* object has no attribute|must be Tensor|not (?:a )?[tT]ensor|[eE]xpected.*Tensor", _tensor),
     (r"no attribute '(?:forward|parameters|training|eval|train|state_dict|modules)'", _module),
+    (r"assert isinstance\([^,]*, (?:torch\.)?(?:nn\.)?Module\)|is not a Module subclass", _module),
     (r"not callable", _called),
     (r"not (?:iterable|subscriptable)|has no len|over a 0-d|must be tuple|argument after \*", _sequence),
     (r"(?:must|should|has to|expected to) be (?:of type |an? )?['`]?int(?:eger)?\b", _integer),
