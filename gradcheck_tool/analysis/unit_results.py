@@ -17,11 +17,12 @@ from gradcheck_tool.analysis.class_fit import is_part
 from gradcheck_tool.analysis.detached_arguments import detached_arguments
 from gradcheck_tool.analysis.evidence import place_of
 from gradcheck_tool.analysis.structured_arguments import is_indexed, parts_taken
+from gradcheck_tool.analysis.written_rows import written_rows
 from gradcheck_tool.domain.events import NoGraph
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.isomorphism import is_number
 from gradcheck_tool.domain.records import Class
-from gradcheck_tool.domain.values import Ref, Tup
+from gradcheck_tool.domain.values import Ref, Symbol, Tup
 from gradcheck_tool.engine.backward import BackwardPass, run_backward
 from gradcheck_tool.engine.cuts import cuts_of
 from gradcheck_tool.engine.errors import NO_GRAPH_AT, Raised
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.domain.values import Value
     from gradcheck_tool.interp.api import FrameExit, Interpreter
+    from gradcheck_tool.ir import nodes as ir
 
 
 # What a finding assumes that is about a pass from the result of a unit, which whoever calls it makes.
@@ -172,8 +174,19 @@ def _as_part(m: Interpreter, unit: Unit, ends: list[FrameExit], given: dict[str,
     names = ordinary_use.trained_arguments(s, ends, given) if is_part(s, unit.cls) else []
     detached = detached_arguments(function)
     taken, _ = ordinary_use.tensor_arguments(ends, given) if detached else ([], [])
-    names = list(dict.fromkeys((*names, *(name for name in taken if name in detached))))
+    rows = [name for name in _written_rows(given, function) if is_part(s, unit.cls)]
+    names = list(dict.fromkeys((*names, *(name for name in taken if name in detached), *rows)))
     return unit.cast.with_history(m, s, names, function) if names else None
+
+
+def _written_rows(given: dict[str, Value], function: ir.Function) -> list[str]:
+    """The arguments of which rows are written that layers may have computed."""
+    rows = written_rows(function)
+    return [
+        name
+        for name, value in given.items()
+        if name in rows and isinstance(value, Symbol) and not ordinary_use.is_given_with_data(name)
+    ]
 
 
 def _as_operation(m: Interpreter, unit: Unit, ends: list[FrameExit], given: dict[str, Value]) -> Cast | None:

@@ -1,4 +1,4 @@
-"""Functions of a library that nothing in sight calls are given results of a network."""
+"""What functions and blocks of a library that nothing in sight calls are given: results of a network."""
 
 from __future__ import annotations
 
@@ -38,6 +38,25 @@ def spread(values: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
         "size = size.sub(1)",
         "spread(nn.Linear(3, 3)(torch.randn(2, 3)), torch.full((3,), 5.0)).sum().backward()",
         ("`values` requires a gradient", "the result of `spread` is differentiated"),
+    ),
+    "rows of what a block is given, which a layer has saved": Open(
+        HEAD
+        + """
+class PairBlock(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.norm = nn.LayerNorm(n)
+
+    def forward(self, pairs, mask):
+        for i in range(pairs.shape[0]):
+            row = pairs[i]
+            pairs[i] = row + self.norm(row) * mask[i]  # <- GL201
+        return pairs
+""",
+        "row = pairs[i]",
+        "row = pairs[i].clone()",
+        "PairBlock(3)(nn.Linear(3, 3)(torch.randn(2, 3)), torch.ones(2, 3)).sum().backward()",
+        ("`pairs` requires a gradient", "the result of `PairBlock.forward` is differentiated"),
     ),
 }
 
