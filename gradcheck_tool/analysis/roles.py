@@ -66,6 +66,8 @@ _DATA = re.compile(
 _FOLLOWED = re.compile(
     r"(?:^|_)(?:source|target|src|tgt|dst|teacher|online|ema|shadow|momentum|slow|fast)(?:_|$)"
 )
+# Methods that compute with the parameters of a module, as `forward` does.
+_PASS = re.compile(r"(?:forward|encode|decode|embed|extract)(?:_|$)|\w+_forward$")
 # What only modules are given to.
 _WRAPPERS = frozenset({"DDP", "DataParallel", "DistributedDataParallel"})
 # What a unit that trains is given to train with.
@@ -226,11 +228,12 @@ class Casting:
     def _is_module(self, name: str, usage: Usage) -> bool:
         if any(callee in _WRAPPERS for callee, _ in usage.passed):
             return True
+        is_usual = MODULE_NAME.search(name) is not None and self._is_inside_module
         is_named = MODULE_NAME.search(name) is not None or _FOLLOWED.search(name) is not None
         if not usage.called:
             several = len(usage.methods & MODULE) > 1 or is_named
-            return usage.optimized or (bool(usage.methods & PARAMETERS) and several)
-        is_usual = MODULE_NAME.search(name) is not None and self._is_inside_module
+            is_asked = is_usual and any(map(_PASS.match, usage.methods))
+            return usage.optimized or (bool(usage.methods & PARAMETERS) and several) or is_asked
         return bool(usage.methods & MODULE) or is_usual or (is_named and self.trains)
 
     def _of_file(self, name: str, usage: Usage, node: Any) -> Value | None:

@@ -371,3 +371,34 @@ class Net(torch.nn.Module):
 def test_what_only_tensors_write_in_place_shows_that_a_value_is_one(write: str) -> None:
     assert _codes(WRITTEN.format(write=write)) == ["GL201"]
     assert _codes(WRITTEN.format(write="requires_grad_()")) == []
+
+
+ENCODED = """
+from torch import nn
+from towers import Towers
+
+class Matcher(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.tower_model = Towers(width)
+
+    def forward(self, image):
+        features = self.tower_model.{method}(image)
+        {line}
+        return features
+"""
+IN_PLACE = "features /= features.norm(dim=-1, keepdim=True)"
+ANEW = "features = features / features.norm(dim=-1, keepdim=True)"
+
+
+@pytest.mark.parametrize(
+    ("method", "line", "found"),
+    [
+        ("encode_image", IN_PLACE, ["GL201"]),
+        ("encode_image", ANEW, []),
+        ("predict", IN_PLACE, []),
+        ("encoder_name", IN_PLACE, []),
+    ],
+)
+def test_what_a_module_asks_to_encode_is_a_module(method: str, line: str, found: list[str]) -> None:
+    assert _codes(ENCODED.format(method=method, line=line)) == found
