@@ -18,7 +18,7 @@ from gradcheck_tool.analysis.object_life import (
     graphs_kept,
 )
 from gradcheck_tool.analysis.plans import WHOLE, ExecutionPlan
-from gradcheck_tool.analysis.starts import Starts, definitions, wrapped
+from gradcheck_tool.analysis.starts import Starts, definitions, forget_forwards, takes_more, wrapped
 from gradcheck_tool.analysis.template_methods import template_methods
 from gradcheck_tool.analysis.unit_results import Unit
 from gradcheck_tool.analysis.ways import Ways
@@ -32,7 +32,6 @@ from gradcheck_tool.interp.facts import PathEnded, RunEnded
 from gradcheck_tool.interp.imports import entered_elsewhere
 from gradcheck_tool.interp.packs import driver
 from gradcheck_tool.interp.solver import COMPARED, Solver
-from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.model_packs import ModelPacks, model_packs
 from gradcheck_tool.library.torch.grad_scaler import forget_scaling
 from gradcheck_tool.library.torch.module_tree import STAND_IN
@@ -46,11 +45,11 @@ if TYPE_CHECKING:
     from gradcheck_tool.analysis.given import Surroundings
     from gradcheck_tool.analysis.import_context import Extent, Imports
     from gradcheck_tool.domain.events import Event
+    from gradcheck_tool.ir import nodes as ir
     from gradcheck_tool.rulebook.ruleset import RuleSet
 
 T = TypeVar("T")
 
-ANY_NUMBER = (ir.ParamKind.VARARGS, ir.ParamKind.KWARGS)
 # How often a method is called again, with how many of the states that it leaves; once where it takes long.
 TIMES_AGAIN = 2
 MOST_AGAIN = 2
@@ -152,7 +151,11 @@ def _run_body(m: Interpreter, s: State, module: ir.ModuleIR) -> list[FrameExit]:
     frame.locals["__name__"] = Const(env.dotted)
     frame.locals["__file__"] = Const(module.filename)
     s.frames.append(ref)
-    return bounded(m, lambda start: m.run_frame(start, module.body.entry), s, module.body)
+    with Passes(m) as passes:
+        ends = bounded(m, lambda start: m.run_frame(start, module.body.entry), s, module.body)
+    if not passes.ran:
+        forget_forwards(m, module)
+    return ends
 
 
 def _run_uncalled(m: Interpreter, bases: list[State], module: ir.ModuleIR, starts: Starts) -> None:
@@ -336,11 +339,6 @@ def _after(m: Interpreter, base: State, receiver: Ref, name: str) -> tuple[State
     return (ends[0].state, func.function.qualname) if ends else (base, "")
 
 
-def _takes_more(func: Func | None) -> bool:
-    """Has a function parameters that take any number of arguments?"""
-    return func is not None and any(p.kind in ANY_NUMBER for p in func.function.params)
-
-
 def _drive(m: Interpreter, base: State, receiver: Value, method: Value, own: Func) -> None:
     """Let the framework run an object, whose own method it calls."""
     s = base.fork()
@@ -368,7 +366,7 @@ def _instances(m: Interpreter, base: State, cls: Ref) -> list[tuple[State, Value
     def make(start: State) -> list[FrameExit]:
         cast = Cast(start) if func is None else roles.arguments(m, start, func, 1, cls)
         m.program.assumes = (*m.program.assumes, *cast.assumes)
-        return _as_exits(m.call(cast.state, cls, [], cast.values, site, None, _takes_more(func)))
+        return _as_exits(m.call(cast.state, cls, [], cast.values, site, None, takes_more(func)))
 
     with _on_its_own(m, func):
         for end in bounded(m, make, s, entry):
@@ -431,7 +429,7 @@ def _call(m: Interpreter, cast: Cast, target: Value, func: Func) -> list[FrameEx
     before, m.program.assumes = m.program.assumes, (*m.program.assumes, *cast.assumes)
     site = m.site(s, func.function.node)
     with _on_its_own(m, func):
-        run = lambda s: _as_exits(m.call(s, target, [], cast.values, site, None, _takes_more(func)))  # noqa: E731
+        run = lambda s: _as_exits(m.call(s, target, [], cast.values, site, None, takes_more(func)))  # noqa: E731
         ends = bounded(m, run, s, func.function)
         for end in ends:
             _report(m, end)

@@ -239,11 +239,11 @@ class ObjectLife:
 
 
 class Passes:
-    """Listens, while it is entered, whether a backward runs that no loop repeats."""
+    """Listens, while it is entered, whether a backward runs, and whether one runs that no loop repeats."""
 
     def __init__(self, m: Interpreter) -> None:
         self._listeners = m.listeners.setdefault(BackwardRan, [])
-        self.outside_loops = False
+        self.ran = self.outside_loops = False
 
     def __enter__(self) -> Self:
         self._listeners.append(self._on_backward_ran)
@@ -253,6 +253,7 @@ class Passes:
         self._listeners.remove(self._on_backward_ran)
 
     def _on_backward_ran(self, m: Interpreter, s: State, fact: BackwardRan) -> None:
+        self.ran = True
         self.outside_loops = self.outside_loops or not m.places.repeats(s, fact.run.site)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.records import Class, Func
 from gradcheck_tool.domain.values import Ref
+from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.triage.mentions import names_in
 
 if TYPE_CHECKING:
@@ -16,10 +18,10 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.domain.values import Value
     from gradcheck_tool.interp.api import Interpreter
-    from gradcheck_tool.ir import nodes as ir
 
 # Where work is bounded so, what an entry point may take at least.
 SHARE = 500
+_WITHOUT_GRADIENTS = re.compile(r"\b(?:no_grad|inference_mode|set_grad_enabled)\b")
 
 
 def definitions(bases: list[State], module: ir.ModuleIR) -> Iterator[tuple[State, Ref, Func | Class]]:
@@ -43,6 +45,23 @@ def definitions(bases: list[State], module: ir.ModuleIR) -> Iterator[tuple[State
 def wrapped(wrapper: Instance) -> list[Value]:
     """The functions that a static method or a property stands for."""
     return [wrapper.attrs[key] for key in ("#func", "#set") if key in wrapper.attrs]
+
+
+def takes_more(func: Func | None) -> bool:
+    """Has a function parameters that take any number of arguments?"""
+    any_number = (ir.ParamKind.VARARGS, ir.ParamKind.KWARGS)
+    return func is not None and any(p.kind in any_number for p in func.function.params)
+
+
+def forget_forwards(m: Interpreter, module: ir.ModuleIR) -> None:
+    """Have each `forward` of a file executed again, as it is ordinarily used.
+
+    A body that calls networks and differentiates nothing (`net = Net(); print(net(x).shape)`) tries them. A
+    file that switches gradients off shows how its networks are used without.
+    """
+    if _WITHOUT_GRADIENTS.search(module.source):
+        return
+    m.program.entered.difference_update(id(f) for f in module.functions if f.name == "forward")
 
 
 class Starts:

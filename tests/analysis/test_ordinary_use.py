@@ -5,7 +5,7 @@ from __future__ import annotations
 from gradcheck_tool.analysis.program import check_source
 from tests.cases import each
 from tests.open_programs import HEAD, Open, check_open, check_quiet, told
-from tests.running import RULES
+from tests.running import RULES, findings
 
 OPEN = {
     "a forward writes to an input that it has saved": Open(
@@ -381,3 +381,36 @@ def test_tests_differentiate_what_they_define_themselves() -> None:
     assert rows(TESTED, "net.py") == [13]
     assert rows(TESTED, "test_net.py") == []
     assert rows(TESTED + TRAINED, "test_net.py") == [13]
+
+
+TRIED = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+
+    def forward(self, x):
+        y = self.layer(x).relu()
+        {line}
+        return y
+
+if __name__ == "__main__":
+    out = Net()(torch.randn(2, 3))
+    {end}
+"""
+
+
+def test_a_file_that_only_tries_its_network_shows_no_ordinary_use() -> None:
+    assert findings(TRIED.format(line="y += 1", end="print(out.shape)")) == [(12, "GL201")]
+    assert findings(TRIED.format(line="y = y + 1", end="print(out.shape)")) == []
+    off = TRIED.format(line="y += 1", end="print(out.shape)").replace(
+        "    out =", "    with torch.no_grad(): out ="
+    )
+    assert findings(off) == []
+
+
+def test_what_a_file_differentiates_itself_is_told_once() -> None:
+    assert findings(TRIED.format(line="y += 1", end="out.sum().backward()")) == [(17, "GL201")]
