@@ -29,6 +29,8 @@ MODULE_NAME = re.compile(
     r"(?:.*_)?(?:model|net|network|module|generator|discriminator|encoder|decoder|backbone|classifier|critic|"
     r"actor|policy|student|net[A-Z]\w*|net_[gdGD]|[a-z]*net|vgg|[GD](?:_[A-Z0-9]+)?)(?:_?\d)?$"
 )
+# Methods that compute with the parameters of a module, as `forward` does.
+PASS_NAME = re.compile(r"(?:forward|encode|decode|embed|extract)(?:_|$)|\w+_forward$")
 # What objects of all kinds have: it tells of no class.
 COMMON = frozenset(
     {"args", "bias", "cfg", "config", "criterion", "data", "device", "dtype", "fit", "grad", "hparams", "log"}

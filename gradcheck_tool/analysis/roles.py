@@ -15,6 +15,7 @@ from gradcheck_tool.analysis.class_fit import (
     COMMON,
     MODULE_NAME,
     PARAMETERS,
+    PASS_NAME,
     fits,
     has_all,
     is_of,
@@ -66,8 +67,6 @@ _DATA = re.compile(
 _FOLLOWED = re.compile(
     r"(?:^|_)(?:source|target|src|tgt|dst|teacher|online|ema|shadow|momentum|slow|fast)(?:_|$)"
 )
-# Methods that compute with the parameters of a module, as `forward` does.
-_PASS = re.compile(r"(?:forward|encode|decode|embed|extract)(?:_|$)|\w+_forward$")
 # What only modules are given to.
 _WRAPPERS = frozenset({"DDP", "DataParallel", "DistributedDataParallel"})
 # What a unit that trains is given to train with.
@@ -232,8 +231,8 @@ class Casting:
         is_named = MODULE_NAME.search(name) is not None or _FOLLOWED.search(name) is not None
         if not usage.called:
             several = len(usage.methods & MODULE) > 1 or is_named
-            is_asked = is_usual and any(map(_PASS.match, usage.methods))
-            return usage.optimized or (bool(usage.methods & PARAMETERS) and several) or is_asked
+            shows = usage.optimized or (bool(usage.methods & PARAMETERS) and several)
+            return shows or (is_usual and any(map(PASS_NAME.match, usage.methods)))
         return bool(usage.methods & MODULE) or is_usual or (is_named and self.trains)
 
     def _of_file(self, name: str, usage: Usage, node: Any) -> Value | None:
