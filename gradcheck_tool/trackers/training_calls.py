@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.graph import Node, Tensor
 from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import TRUE, Const, Method, Symbol, Value
-from gradcheck_tool.interp.places import owner_text
+from gradcheck_tool.interp.places import owner_text, running_function
+from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.grad_scaler import CARRIED
 from gradcheck_tool.library.torch.module_tree import parameters_of, whole_groups
 from gradcheck_tool.library.torch.optimizers import params_of
@@ -94,11 +95,15 @@ class TrainingCalls(Tracker):
         if fact.operation in _CLIPPING:
             given = fact.arguments["parameters"]
             assert not isinstance(given, list)
+            kinds = _clipped_kinds(s, *parameters_of(s, given))
+            if kinds == {"scaled"} and _takes_off_in_rounds(running_function(s), fact.site.node):
+                # Each optimizer's scale is taken off, and this way has none.
+                kinds = frozenset({"unknown"})
             self.report(
                 ClipGradients(
                     site=fact.site,
                     target=owner_text(fact.site),
-                    gradients=_clipped_kinds(s, *parameters_of(s, given)),
+                    gradients=kinds,
                     is_result=(only := s.get(given, Tensor)) is not None and only.leaf is False,
                     measures=fact.arguments.get("max_norm") == Const(float("inf")),
                 )
@@ -114,6 +119,16 @@ def _clipped_kinds(s: State, params: Sequence[Ref], is_open: bool) -> frozenset[
     kinds = _gradient_kinds(s, params, is_open and not _is_whole(s, params))
     is_carried = any(record.attrs.get(CARRIED) == TRUE for _, record in s.records(Instance))
     return frozenset({"scaled"}) if kinds <= {"unknown", "scaled"} and is_carried else kinds
+
+
+def _takes_off_in_rounds(function: ir.Function, clipping: Any) -> bool:
+    """Does a loop beside the place take the scale off, in no round where there is nothing to go through?"""
+    for loop in function.loops.values():
+        instrs = [instr for block in loop.blocks for instr in function.blocks[block].instrs]
+        takes_off = any(isinstance(i, ir.GetAttr) and i.name == "unscale_" for i in instrs)
+        if takes_off and not any(isinstance(i, ir.Call) and i.node is clipping for i in instrs):
+            return True
+    return False
 
 
 def _is_whole(s: State, params: Sequence[Ref]) -> bool:

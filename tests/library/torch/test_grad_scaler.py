@@ -274,3 +274,31 @@ def test_a_loss_that_is_given_is_scaled() -> None:
     assert [(finding.code, finding.location.start.row) for finding in found] == [("GL411", 11)]
     unscaled = GIVEN.replace("if self.clip", "self.scaler.unscale_(self.optimizer)\n        if self.clip")
     assert check_source(unscaled, "program.py", RULES) == []
+
+
+SEVERAL = """
+import torch
+class Trainer:
+    def __init__(self, net, encoder, args):
+        self.parameters = net.parameters()
+        self.optimizers = []
+        made = None if args.frozen else torch.optim.Adam(self.parameters)
+        self.optimizers.append(made) if made is not None else None
+        self.scaler = torch.amp.GradScaler(enabled=args.amp)
+    def step(self, loss):
+        self.scaler.scale(loss).backward()
+        for optimizer in self.optimizers:
+            self.scaler.unscale_(optimizer)
+        torch.nn.utils.clip_grad_norm_(self.parameters, 1.0)
+        for optimizer in self.optimizers:
+            self.scaler.step(optimizer)
+        self.scaler.update()
+        for optimizer in self.optimizers:
+            optimizer.zero_grad()
+"""
+
+
+def test_where_no_optimizer_is_left_nothing_is_said_of_the_scale() -> None:
+    """What the generator of parameters has given to the optimizer is told."""
+    codes = [finding.code for finding in check_source(SEVERAL, "program.py", RULES)]
+    assert "GL411" not in codes
