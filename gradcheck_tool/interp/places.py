@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 # A count of rounds that is the size of data in one dimension.
 _SIZE = re.compile(r"range\([^()]*\.(?:size\(|shape\[)")
 
+# A test that nothing but what it names decides: `not self.begun`, `scale < 0`, `self.best is None`.
+_ALONE = re.compile(
+    r"(?:not\s+)?[\w.\[\]()]+(?:\s*(?:[<>]=?|[=!]=|is(?:\s+not)?)\s*(?:-?[\d.]+|None|True|False))?"
+)
+
 
 class Places:
     """Facts about the places of the modules of one run, each worked out when it is first asked for."""
@@ -59,6 +64,24 @@ class Places:
         """Does the innermost loop around a place count the rows of a tensor (`for t in range(x.size(1))`)?"""
         iterated = getattr(getattr(self.loop_of(site), "node", None), "iter", None)
         return iterated is not None and _SIZE.search(site.module.spans.text(iterated)) is not None
+
+    def begins(self, site: Site, name: str) -> bool:
+        """Does a place change what a test around it asks for, so that it gets its first value there, once?
+
+        `if self.scale < 0: self.scale[0] = x.mean()`, or after `scale = self.scale.item()`.
+        """
+        function = self.function_of(site)
+        if function is None:
+            return False
+        way = path_to(function.node, site.node)
+        asked = re.compile(rf"(?<![\w.]){re.escape(name)}\b")
+        for test in (node.test for node in branches(way or ()) if type(node).__name__ == "If"):
+            text = text_of(site, test)
+            words = [text] if _ALONE.fullmatch(text) is not None else []
+            words += [text_of(site, value) for word in words[:1] for value in _values(function, word)]
+            if any(asked.search(each) is not None for each in words):
+                return True
+        return False
 
     def _loops_around(self, site: Site) -> list[ir.Loop]:
         """The loops, in its function, around a place, the innermost one among them."""
@@ -302,6 +325,12 @@ def _assigned(node: Any, name: str) -> Iterator[Any]:
         yield from _bound(node.target, node.value, name)
     for child in node.children:
         yield from _assigned(child, name)
+
+
+def _values(function: ir.Function, text: str) -> Iterator[Any]:
+    """What a function assigns to the variables in a text."""
+    for name in re.findall(r"(?<![\w.])[A-Za-z_]\w*", text):
+        yield from _assigned(function.node, name)
 
 
 def _bound(target: Any, value: Any, name: str) -> Iterator[Any]:

@@ -64,13 +64,15 @@ class Converter:
         """The tree of a module of these statements."""
         return light.Module(self._statements(statements))  # type: ignore[no-any-return]
 
-    def body(self, function: syntax.CSTNode) -> syntax.IndentedBlock:
-        """The body that was left out of a function; nothing is left out of it."""
+    def body(self, function: Any) -> syntax.IndentedBlock:
+        """The body that was left out of a function, which has it from now on; nothing is left out of it."""
         self._whole = True
         try:
-            return self.suite(self.bodies[function])  # type: ignore[no-any-return]
+            made: syntax.IndentedBlock = self.suite(self.bodies[function])
         finally:
             self._whole = False
+        function.body = made
+        return made
 
     def body_or_later(self, statements: list[ast.stmt]) -> tuple[Any, bool]:
         """The body of a function, and whether it is left out."""

@@ -86,6 +86,9 @@ class Absorbing(Tracker):
         if s.grad is not True or not _has_graph(s, fact.value):
             return
         if s.get(fact.container, Tensor) is not None:
+            name = source_text(fact.site).partition("[")[0].strip()
+            if m.places.begins(fact.site, name):
+                return
             self._note(s, fact.container, fact.site)  # type: ignore[arg-type]
         elif s.after_body and _reads_itself(fact.site) and _is_average(s, fact.value):
             self.writes.set(s, fact.value, fact.site)  # type: ignore[arg-type]

@@ -185,3 +185,41 @@ def test_where_a_buffer_lies_is_none_of_its_values() -> None:
     )
     assert told(kept) == []
     assert [finding.code for finding in told(kept.replace(".exp()", ".exp() + self.mean"))] == ["GL604"]
+
+
+SCALED = """import torch
+from torch import nn
+
+
+class Bank(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.register_buffer("scale", torch.tensor([1.0, -1.0]))
+        self.layer = nn.Linear(size, size)
+
+    def forward(self, x):
+        scale = self.scale[1].item()
+        out = self.layer(x)
+        {test}
+            self.scale[1] = out.mean()
+        return out / scale
+
+
+bank = Bank(2)
+for x in torch.utils.data.DataLoader(torch.ones(8, 2)):
+    bank(x).sum().backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "told_of"),
+    [
+        ("if scale < 0:", False),
+        ("if self.scale[1].item() < 0:", False),
+        ("if self.training and scale > 0:", True),
+        ("if scale < out.mean():", True),
+        ("if out.mean() < 0:", True),
+    ],
+)
+def test_a_buffer_that_gets_its_first_value_is_written_once(test: str, told_of: bool) -> None:
+    assert bool(told(SCALED.format(test=test))) is told_of

@@ -30,7 +30,7 @@ train([[(0, 1), (1, 0)], [(0, 1), (1, 0)], [(0, 1), (1, 0)]])
 """
 
 
-@pytest.mark.parametrize("others", ["\n", "def squared(value):\n    return value.exp().mul_(2)"])
+@pytest.mark.parametrize("others", ["\n", "def squared(value):\n    return value.square().mul_(2)"])
 def test_only_the_error_is_reported_whatever_else_the_file_has(others: str) -> None:
     program = MEMORY.format(others=others)
     assert happened(program)[0] == 21
