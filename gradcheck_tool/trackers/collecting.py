@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Class, Dict, Frame, Instance, List
 from gradcheck_tool.domain.values import Const, LibraryObject, Ref, Value
+from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.ir import syntax
 
 if TYPE_CHECKING:
@@ -96,14 +97,20 @@ def attributes_holding(s: State, value: Any) -> tuple[tuple[str, str], ...]:
 
 
 def in_module(s: State) -> bool:
-    """Is a method of an `nn.Module` running? What it computes is for its caller to use."""
+    """Is a method of an `nn.Module` running that trains nothing? What it computes is for its caller."""
     for ref in s.frames:
         record = s.get(s[ref].cls, Class)
-        if record is not None and any(
-            isinstance(c, LibraryObject) and c.name.startswith("torch.nn.") for c in record.mro
+        if (
+            record is not None
+            and not s[ref].function.worked_out(_trains)
+            and any(isinstance(c, LibraryObject) and c.name.startswith("torch.nn.") for c in record.mro)
         ):
             return True
     return False
+
+
+def _trains(function: ir.Function) -> bool:
+    return "backward" in function.attributes_read()
 
 
 def is_local(s: State, name: str) -> bool:

@@ -15,7 +15,7 @@ from gradcheck_tool.domain.values import Ref, Symbol, Value
 from gradcheck_tool.engine.tensors import numel_is_one
 from gradcheck_tool.interp.havoc import graph_behind
 from gradcheck_tool.interp.places import is_of_tests
-from gradcheck_tool.trackers.collecting import attributes_holding, is_local, put_by
+from gradcheck_tool.trackers.collecting import attributes_holding, in_module, is_local, put_by
 from gradcheck_tool.trackers.events import GraphKept
 from gradcheck_tool.trackers.notes import RunNote, StoryNote
 from gradcheck_tool.trackers.step_windows import StepWindows
@@ -51,7 +51,7 @@ class SpentGraphs(StepWindows):
         """Does the container grow, and hold what the same place has put there before, which is spent now?"""
         added = put_by(s, fact)
         is_place = fact.index is not None and s.get(fact.container, List) is not None
-        if added is None or is_place or is_of_tests(fact.site.module):
+        if added is None or is_place or in_module(s) or is_of_tests(fact.site.module):
             return
         key = id(fact.site.node)
         name = self.text(fact.site, added.container_node)
