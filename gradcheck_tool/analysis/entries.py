@@ -154,7 +154,7 @@ def _run_body(m: Interpreter, s: State, module: ir.ModuleIR) -> list[FrameExit]:
     with Passes(m) as passes:
         ends = bounded(m, lambda start: m.run_frame(start, module.body.entry), s, module.body)
     if not passes.ran:
-        forget_forwards(m, module)
+        forget_forwards(m, ends, module)
     return ends
 
 

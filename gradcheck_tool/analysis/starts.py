@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.analysis.ordinary_use import is_module_class
 from gradcheck_tool.domain.records import Class, Func
 from gradcheck_tool.domain.values import Ref
+from gradcheck_tool.interp import attributes
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.triage.mentions import names_in
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.records import Instance
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.domain.values import Value
-    from gradcheck_tool.interp.api import Interpreter
+    from gradcheck_tool.interp.api import FrameExit, Interpreter
 
 # Where work is bounded so, what an entry point may take at least.
 SHARE = 500
@@ -53,15 +55,20 @@ def takes_more(func: Func | None) -> bool:
     return func is not None and any(p.kind in any_number for p in func.function.params)
 
 
-def forget_forwards(m: Interpreter, module: ir.ModuleIR) -> None:
-    """Have each `forward` of a file executed again, as it is ordinarily used.
+def forget_forwards(m: Interpreter, ends: list[FrameExit], module: ir.ModuleIR) -> None:
+    """Have the `forward` of each module of a file executed again, as it is ordinarily used.
 
     A body that calls networks and differentiates nothing (`net = Net(); print(net(x).shape)`) tries them. A
     file that switches gradients off shows how its networks are used without.
     """
     if _WITHOUT_GRADIENTS.search(module.source):
         return
-    m.program.entered.difference_update(id(f) for f in module.functions if f.name == "forward")
+    for s, ref, record in definitions([end.state for end in ends], module):
+        if isinstance(record, Class) and is_module_class(s, ref):
+            own = record.attrs.get("forward")
+            forward = None if own is None else s.get(attributes.innermost(s, own), Func)
+            if forward is not None:
+                m.program.entered.discard(id(forward.function))
 
 
 class Starts:

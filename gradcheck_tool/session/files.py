@@ -302,10 +302,11 @@ def _refuse_what_is_not_python(source: Source) -> None:
         SourceError: it is no Python.
     """
     from gradcheck_tool.ir.outline import parsed_by_python
-    from gradcheck_tool.ir.parsing import parse
 
     if len(source.text) > MOST_CHARACTERS or parsed_by_python(source.text) is not None:
         return
+    from gradcheck_tool.ir.parsing import parse  # which imports libcst
+
     try:  # Python's own parser may be older than the program.
         parse(source.text)
     except _syntax_error() as error:
