@@ -12,6 +12,10 @@ const VISITS = 5;
 const CHECKS = 5;
 
 const [browserName, ...programs] = process.argv.slice(2);
+if (!browserName) {
+  console.error("usage: node measure.mjs CHROMIUM [PROGRAM.py ...]");
+  process.exit(2);
+}
 const executablePath = executable(browserName);
 const address = new URL("dist/index.html", import.meta.url).href;
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
