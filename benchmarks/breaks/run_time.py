@@ -10,6 +10,7 @@ _NUMERICS = ("tests/gradcheck/test_numerics.py", "tests/gradcheck/test_dropin.py
 _PROBES = ("tests/gradcheck/test_probes.py",)
 _ZOO = "tests/gradcheck/test_zoo.py"
 _PLANTED = (f"{_ZOO}::test_planted_mistake_is_reported_and_named",)
+_CONTRACTS = "tests/gradcheck/test_contracts.py"
 _RIGHT = (f"{_ZOO}::test_right_function_is_no_alarm",)
 
 BREAKS = [
@@ -53,7 +54,7 @@ BREAKS = [
         f"{_ENGINE}/stencil.py",
         "return float((a.conj() * b).real.sum())",
         "return float((a * b).real.sum())",
-        _RIGHT,
+        (*_RIGHT, _CONTRACTS),
     ),
     Break(
         "inputs all move by the same amount",
@@ -102,7 +103,7 @@ BREAKS = [
         f"{_ENGINE}/contracts.py",
         "            if _overlap(gradient, again):\n",
         "            if False:\n",
-        _PLANTED,
+        (_CONTRACTS,),
     ),
     Break(
         "an output on ctx is not reported",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -51,7 +52,7 @@ from gradcheck_tool.gradcheck.target import Target
 from gradcheck_tool.gradcheck.tree import flatten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
 
 def check_function(func: Any, inputs: Any, kwargs: Mapping[str, Any] | None = None, **options: Any) -> Report:
@@ -76,10 +77,12 @@ def check_function(func: Any, inputs: Any, kwargs: Mapping[str, Any] | None = No
         A report; `report.ok` is false where a finding is an error.
 
     Raises:
-        TypeError: for an option that does not exist.
+        TypeError: for an option that does not exist, and for arguments that are given one by one.
         RuntimeError: for `isolate` where this process cannot be forked, as once CUDA is in use, and another
             one cannot have the Function and its arguments: they cannot be pickled.
     """
+    if kwargs is not None and not isinstance(kwargs, Mapping):
+        raise TypeError(f"kwargs is a {type(kwargs).__name__}; arguments go together: inputs=(x, y)")
     if isinstance(inputs, Sample):
         args, kwargs = inputs.args, {**inputs.kwargs, **(kwargs or {})}
     else:

@@ -57,6 +57,15 @@ if keep:
 
 # Programs that raise.
 RAISING = {
+    "what a condition was found to be, it is at the next test": """
+loss = F.mse_loss(m[:1], torch.ones(1, 3))
+if flag:
+    pass
+if not flag:
+    loss.backward()
+if not flag:
+    loss.backward()
+""",
     "what only one branch writes is still known after it": """
 loss = F.mse_loss(m[:1], torch.ones(1, 3))
 if flag:
