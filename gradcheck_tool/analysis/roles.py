@@ -227,8 +227,8 @@ class Casting:
     def _is_module(self, name: str, usage: Usage) -> bool:
         if any(callee in _WRAPPERS for callee, _ in usage.passed):
             return True
-        is_usual = MODULE_NAME.search(name) is not None and self._is_inside_module
-        is_named = MODULE_NAME.search(name) is not None or _FOLLOWED.search(name) is not None
+        is_usual = (has_name := MODULE_NAME.search(name) is not None) and self._is_inside_module
+        is_named = has_name or _FOLLOWED.search(name) is not None
         if not usage.called:
             several = len(usage.methods & MODULE) > 1 or is_named
             shows = usage.optimized or (bool(usage.methods & PARAMETERS) and several)

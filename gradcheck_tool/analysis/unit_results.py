@@ -171,10 +171,11 @@ def _as_part(m: Interpreter, unit: Unit, ends: list[FrameExit], given: dict[str,
     """The arguments of a forward that other layers have computed, where it is a part of a network."""
     assert unit.cls is not None
     s, function = unit.start, unit.func.function
-    names = ordinary_use.trained_arguments(s, ends, given) if is_part(s, unit.cls) else []
+    inside = is_part(s, unit.cls)
+    names = ordinary_use.trained_arguments(s, ends, given) if inside else []
     detached = detached_arguments(function)
     taken, _ = ordinary_use.tensor_arguments(ends, given) if detached else ([], [])
-    rows = [name for name in _written_rows(given, function) if is_part(s, unit.cls)]
+    rows = _written_rows(given, function) if inside else []
     names = list(dict.fromkeys((*names, *(name for name in taken if name in detached), *rows)))
     return unit.cast.with_history(m, s, names, function) if names else None
 
@@ -194,9 +195,9 @@ def _as_operation(m: Interpreter, unit: Unit, ends: list[FrameExit], given: dict
 
     Not where all who call it are objects that are no modules: they prepare data, or keep what was seen.
     """
-    if m.program.refinement.outside_networks(unit.start, place_of(unit.func, unit.cls)):
-        return None
     if not any(ordinary_use.has_written(unit.start, end.state) for end in ends):
+        return None
+    if m.program.refinement.outside_networks(unit.start, place_of(unit.func, unit.cls)):
         return None
     names, targets = ordinary_use.tensor_arguments(ends, given)
     return unit.cast.with_history(m, unit.start, names, unit.func.function, targets) if names else None

@@ -134,7 +134,7 @@ def _at_another_argument(problem: Problem, draws: Draws, wrong: Sequence[int]) -
         for other, held in enumerate(problem.leaves):
             if other in (position, *problem.wrt) or not _is_adjoint_shaped(leaf, held):
                 continue
-            if _right_given(problem, draws, {position: held.mH.to(leaf.dtype)}, base):
+            if _right_given(problem, draws, position, held.mH.to(leaf.dtype), base):
                 return (
                     f"the derivative for argument {position} in the place of the adjoint of argument "
                     f"{other}: it changes the gradient and no output"
@@ -160,11 +160,10 @@ def _is_adjoint_shaped(leaf: Tensor, other: Any) -> bool:
     )
 
 
-def _right_given(problem: Problem, draws: Draws, others: dict[int, Tensor], base: list[Tensor]) -> bool:
-    """Whether the gradient is right, and no output another one, where arguments are `others`."""
+def _right_given(problem: Problem, draws: Draws, position: int, value: Tensor, base: list[Tensor]) -> bool:
+    """Whether the gradient is right, and no output another one, where an argument is `value`."""
     leaves = list(problem.leaves)
-    for position, value in others.items():
-        leaves[position] = value
+    leaves[position] = value
     equal = problem.with_leaves(leaves)
     if not all(map(identical, base, equal.forward(equal.values))):
         return False
@@ -176,11 +175,11 @@ def _right_given(problem: Problem, draws: Draws, others: dict[int, Tensor], base
 def _right_with(problem: Problem, draws: Draws, position: int, index: int, base: list[Tensor]) -> bool:
     """Whether the gradient is right, and no output another one, where an argument equals an input."""
     held = problem.values[index].to(problem.leaves[position].dtype)
-    if not _right_given(problem, draws, {position: held}, base):
+    if not _right_given(problem, draws, position, held, base):
         return False
     moved = problem.with_values([draws.jitter(v, 0.1) for v in problem.values])
     held = moved.values[index].to(problem.leaves[position].dtype)
-    return _right_given(moved, draws, {position: held}, moved.forward(moved.values))
+    return _right_given(moved, draws, position, held, moved.forward(moved.values))
 
 
 def _is_piecewise_constant(problem: Problem, draws: Draws) -> str | None:

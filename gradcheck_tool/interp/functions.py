@@ -13,7 +13,7 @@ from gradcheck_tool.interp.api import FrameExit
 from gradcheck_tool.interp.budget import BudgetExhausted
 from gradcheck_tool.interp.exceptions import guard
 from gradcheck_tool.interp.models import model_of
-from gradcheck_tool.interp.opposites import opposite_last
+from gradcheck_tool.interp.opposites import going_on
 from gradcheck_tool.interp.recursion import is_cut
 from gradcheck_tool.interp.summaries import summarised
 from gradcheck_tool.ir import nodes as ir
@@ -201,8 +201,7 @@ def merge_results(m: Interpreter, results: Outcomes) -> Outcomes:
     for state, value in normal:
         if state.frames:
             state.edit(state.frames[-1]).locals["#result"] = value
-    joined = few(join([state for state, _ in normal], None, MAX_RESULTS, True), None)
-    kept = m.budget.few(opposite_last(joined) if m.budget.making else joined)
+    kept = going_on(m.budget, few(join([state for state, _ in normal], None, MAX_RESULTS, True), None))
     out = []
     for state in kept:
         value = NONE

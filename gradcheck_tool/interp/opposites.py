@@ -13,6 +13,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.domain.values import Value
+    from gradcheck_tool.interp.budget import Budget
+
+
+def going_on(budget: Budget, states: list[State]) -> list[State]:
+    """Those of the states that meet that the budget lets go on."""
+    return budget.few(opposite_last(states) if budget.making else states)
 
 
 def opposite_last(states: list[State]) -> list[State]:

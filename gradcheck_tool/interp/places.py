@@ -75,13 +75,13 @@ class Places:
             return False
         way = path_to(function.node, site.node)
         asked = re.compile(rf"(?<![\w.]){re.escape(name)}\b")
-        for test in (node.test for node in branches(way or ()) if type(node).__name__ == "If"):
-            text = text_of(site, test)
-            words = [text] if _ALONE.fullmatch(text) is not None else []
-            words += [text_of(site, value) for word in words[:1] for value in _values(function, word)]
-            if any(asked.search(each) is not None for each in words):
-                return True
-        return False
+        tests = [text_of(site, node.test) for node in branches(way or ()) if type(node).__name__ == "If"]
+        return any(
+            asked.search(text) is not None
+            for test in tests
+            if _ALONE.fullmatch(test) is not None
+            for text in (test, *(text_of(site, value) for value in _values(function, test)))
+        )
 
     def _loops_around(self, site: Site) -> list[ir.Loop]:
         """The loops, in its function, around a place, the innermost one among them."""

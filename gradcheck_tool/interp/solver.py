@@ -35,7 +35,7 @@ from gradcheck_tool.interp.loops import (
     widen,
 )
 from gradcheck_tool.interp.mending import mend
-from gradcheck_tool.interp.opposites import opposite_last
+from gradcheck_tool.interp.opposites import going_on
 from gradcheck_tool.interp.places import Places
 from gradcheck_tool.interp.program import Program
 from gradcheck_tool.interp.prospects import promising_last
@@ -226,8 +226,7 @@ class Solver:
             waiting = self.budget.few(promising_last(waiting, at))
         compared = len(waiting[0].heap) + len(live or ())
         self.budget.left -= (len(waiting) - 1) * (COMPARISON + compared // COMPARED)
-        joined = few(join(waiting, live, MAX_STATES, loose), live)
-        return self.budget.few(opposite_last(joined) if self.budget.making else joined)
+        return going_on(self.budget, few(join(waiting, live, MAX_STATES, loose), live))
 
     def _run_block(
         self, s: State, block: ir.Block, index: int, exits: list[FrameExit]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from gradcheck_tool.findings import Severity
+from gradcheck_tool.report.facts import outcome
 from gradcheck_tool.report.shown import shown
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _DEPRECATED = "GL9"
 def diagnostic(finding: Finding, places: Places) -> types.Diagnostic:
     """One finding."""
     told = shown(finding)
-    message = told.message if told.predicts is None else f"{told.message}\npredicts: {told.predicts}"
+    message = "\n".join([told.message, *(f"{label}: {said}" for label, said in outcome(told))])
     if told.assumes:
         message += f"\nassumes: {'; '.join(told.assumes)}"
     return types.Diagnostic(

@@ -39,8 +39,10 @@ class SpentWrites(Tracker):
         targets = getattr(fact.site.node, "targets", None)
         if fact.index is None or not targets or m.places.walks_a_dimension(fact.site):
             return
+        if not self._piles_up(s, fact.container, fact.value, fact.site):
+            return
         name = self.text(fact.site, owner_of_item(targets))
-        if self._piles_up(s, fact.container, fact.value, fact.site) and not m.places.begins(fact.site, name):
+        if not m.places.begins(fact.site, name):
             self._keep(fact.site, name, self.text(fact.site, fact.site.node.value))
 
     def on_computed(self, m: Interpreter, s: State, fact: Computed) -> None:

@@ -15,6 +15,26 @@ from tests.cases import (
 from tests.open_programs import told
 from tests.running import events, findings
 
+ROUND = """    optimizer.zero_grad()
+    net(torch.ones(4, 2)).pow(2).mean().backward()
+    rates.append(optimizer.param_groups[0]["lr"])
+    optimizer.step()
+"""
+
+
+def stepping_first(made: str, step: str) -> Mistake:
+    """A training whose scheduler steps at the start of each round, and with the correction at its end."""
+    program = f"""
+net = nn.Linear(2, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=1.0)
+{made}rates = []
+for epoch in range(3):
+{step}  # <- GL406 SchedulerStep
+{ROUND}symptom = rates[0] < 1.0
+"""
+    return Mistake(HEAD + program, f"{step}  # <- GL406 SchedulerStep\n{ROUND}", f"{ROUND}{step}\n")
+
+
 # Silent mistakes, and what corrects them.
 MISTAKES = {
     "a scheduler steps before its optimizer": Mistake(
@@ -41,40 +61,12 @@ symptom = rates[0] < 1.0
     scheduler.step()
 """,
     ),
-    "a scheduler that may be none steps before its optimizer": Mistake(
-        HEAD
-        + """
-net = nn.Linear(2, 1)
-optimizer = torch.optim.SGD(net.parameters(), lr=1.0)
-scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.1)
-rates = []
-for epoch in range(3):
-    if scheduler is not None:
-        scheduler.step()  # <- GL406 SchedulerStep
-    optimizer.zero_grad()
-    net(torch.ones(4, 2)).pow(2).mean().backward()
-    rates.append(optimizer.param_groups[0]["lr"])
-    optimizer.step()
-symptom = rates[0] < 1.0
-""",
-        """    if scheduler is not None:
-        scheduler.step()  # <- GL406 SchedulerStep
-    optimizer.zero_grad()
-    net(torch.ones(4, 2)).pow(2).mean().backward()
-    rates.append(optimizer.param_groups[0]["lr"])
-    optimizer.step()
-""",
-        """    optimizer.zero_grad()
-    net(torch.ones(4, 2)).pow(2).mean().backward()
-    rates.append(optimizer.param_groups[0]["lr"])
-    optimizer.step()
-    if scheduler is not None:
-        scheduler.step()
-""",
+    "a scheduler that may be none steps before its optimizer": stepping_first(
+        "scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.1)\n",
+        "    if scheduler is not None:\n        scheduler.step()",
     ),
-    "a scheduler of the repository steps before its optimizer": Mistake(
-        HEAD
-        + """
+    "a scheduler of the repository steps before its optimizer": stepping_first(
+        """
 class Poly(torch.optim.lr_scheduler._LRScheduler):
     def __init__(self, optimizer, last_epoch=-1):
         super().__init__(optimizer, last_epoch)
@@ -82,30 +74,9 @@ class Poly(torch.optim.lr_scheduler._LRScheduler):
     def get_lr(self):
         return [rate * 0.5**self.last_epoch for rate in self.base_lrs]
 
-net = nn.Linear(2, 1)
-optimizer = torch.optim.SGD(net.parameters(), lr=1.0)
 scheduler = Poly(optimizer)
-rates = []
-for epoch in range(3):
-    scheduler.step()  # <- GL406 SchedulerStep
-    optimizer.zero_grad()
-    net(torch.ones(4, 2)).pow(2).mean().backward()
-    rates.append(optimizer.param_groups[0]["lr"])
-    optimizer.step()
-symptom = rates[0] < 1.0
 """,
-        """    scheduler.step()  # <- GL406 SchedulerStep
-    optimizer.zero_grad()
-    net(torch.ones(4, 2)).pow(2).mean().backward()
-    rates.append(optimizer.param_groups[0]["lr"])
-    optimizer.step()
-""",
-        """    optimizer.zero_grad()
-    net(torch.ones(4, 2)).pow(2).mean().backward()
-    rates.append(optimizer.param_groups[0]["lr"])
-    optimizer.step()
-    scheduler.step()
-""",
+        "    scheduler.step()",
     ),
 }
 
