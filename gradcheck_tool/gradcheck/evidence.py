@@ -179,9 +179,10 @@ def gather(
     problem, index = m.problem, m.index
     outputs = problem.base
     total = sum(y.numel() for y in outputs)
-    more = 4 if problem.values[index].numel() <= LARGE else 2
+    thorough = entries or body is None
+    more = 4 if thorough and problem.values[index].numel() <= LARGE else 2
     cotangents = [m.cotangent, *(draws.cotangent(outputs) for _ in range(more))]
-    if total <= 64 and (entries or body is None):
+    if total <= 64 and thorough:
         cotangents += [basis(outputs, k) for k in range(total)]
     rows, pull = _pulled(problem, cotangents)
     all_analytic = [torch.stack([row[i].reshape(-1) for row in rows]) for i in range(len(problem.wrt))]

@@ -30,7 +30,7 @@ def given_by_an_argument(problem: Problem, draws: Draws, wrong: Sequence[int]) -
     Shown where no output depends on an input, its gradient is an argument times the incoming gradient, and
     that argument has no influence on an output either: it is there for backward alone.
     """
-    base = problem.forward(problem.values)
+    base = problem.base
     cotangent = draws.cotangent(base)
     sent = [wide(v) for v in cotangent if v is not None]
     if len(sent) != 1 or any(_moves(problem, draws, problem.wrt[i], base) for i in wrong):
@@ -84,7 +84,7 @@ def leads_back(problem: Problem, draws: Draws, wrong: Sequence[int]) -> str | No
     Shown where the derivative is zero, the incoming gradient passes with one sign and is stopped with the
     other, a step down that gradient comes to where the output moves, and all other entries are right.
     """
-    base = problem.forward(problem.values)
+    base = problem.base
     if len(base) != 1 or not wrong:
         return None
     if all(_leads_back(problem, draws, index, base[0]) for index in wrong):

@@ -73,8 +73,7 @@ def not_for_its_value(problem: Problem, draws: Draws, wrong: Sequence[int] = ())
 def _does_nothing(problem: Problem, draws: Draws, wrong: Sequence[int]) -> str | None:
     """The forward returns inputs unchanged: the Function can only exist for its backward."""
     for point in (problem, problem.with_values([draws.jitter(v, 0.3) for v in problem.values])):
-        values = point.values
-        outputs = point.forward(values)
+        values, outputs = point.values, point.base
         same = [i for i, v in enumerate(values) for y in outputs if y.shape == v.shape and torch.equal(y, v)]
         if len(outputs) > len(set(same)) or not same:
             return None
@@ -97,7 +96,7 @@ def _does_nothing(problem: Problem, draws: Draws, wrong: Sequence[int]) -> str |
 
 def _is_carrier(problem: Problem, draws: Draws) -> str | None:
     """No output depends on any input, and backward hands an incoming gradient on as it is."""
-    base = problem.forward(problem.values)
+    base = problem.base
     for amount in (1.0, 4.0, 16.0):
         moved = problem.forward([draws.jitter(v, amount) for v in problem.values])
         if not all(map(identical, base, moved)):
@@ -127,7 +126,7 @@ def _at_another_argument(problem: Problem, draws: Draws, wrong: Sequence[int]) -
     Shown where the gradient is right once that argument equals the input, or that adjoint, and no output
     changes.
     """
-    base = problem.forward(problem.values)
+    base = problem.base
     for position, leaf in enumerate(problem.leaves):
         if position in problem.wrt or not is_real_number(leaf) or leaf.layout != torch.strided:
             continue
@@ -179,13 +178,13 @@ def _right_with(problem: Problem, draws: Draws, position: int, index: int, base:
         return False
     moved = problem.with_values([draws.jitter(v, 0.1) for v in problem.values])
     held = moved.values[index].to(problem.leaves[position].dtype)
-    return _right_given(moved, draws, position, held, moved.forward(moved.values))
+    return _right_given(moved, draws, position, held, moved.base)
 
 
 def _is_piecewise_constant(problem: Problem, draws: Draws) -> str | None:
     """Some output does not change for small moves, changes for large ones, and has a gradient anyway."""
     values = problem.values
-    base = problem.forward(values)
+    base = problem.base
     step = ladder(values, base)[1]
     eps = torch.finfo(coarsest([*values, *base])).eps
     small = max(step / 256, 2 * eps)
@@ -230,7 +229,7 @@ def _mostly_flat(problem: Problem, draws: Draws, index: int, output: int, step: 
     In half precision the step is no small one, and some entries may jump.
     """
     values = problem.values
-    base = problem.forward(values)
+    base = problem.base
     measured = slope(problem, values, draws.direction(values, [index]), step, base)
     if measured is None:
         return False
@@ -241,7 +240,7 @@ def _mostly_flat(problem: Problem, draws: Draws, index: int, output: int, step: 
 
 def _moves_far(problem: Problem, draws: Draws, index: int, output: int) -> bool:
     values = problem.values
-    base = problem.forward(values)[output]
+    base = problem.base[output]
     value = values[index]
     # Numbers between zero and the given ones stay in the domain of probabilities.
     others = [(wide(value) * draws.magnitudes(value)).to(value.dtype)]

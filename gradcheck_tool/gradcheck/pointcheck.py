@@ -194,19 +194,25 @@ def _probe(
 ) -> list[Judgement]:
     """Verdicts per input; all inputs are moved together first where they agree with the body of forward."""
     count = len(problem.wrt)
-    if count > 1 and not session.manifolds and _agree_with_body(session, problem, cotangents[0], analytic[0]):
-        together = _judged(session, problem, cotangents, analytic, range(count), trust=False)
+    verdicts: dict[int, Judgement] = {}
+    alike = [] if session.manifolds else _like_the_body(session, problem, cotangents[0], analytic[0])
+    if len(alike) > 1:
+        together = _judged(session, problem, cotangents, analytic, alike, trust=False)
         if together.verdict == "agree":
-            return [together] * count
-    return [_judged(session, problem, cotangents, analytic, [i], trust=trust) for i in range(count)]
+            verdicts = dict.fromkeys(alike, together)
+    return [
+        verdicts.get(i) or _judged(session, problem, cotangents, analytic, [i], trust=trust)
+        for i in range(count)
+    ]
 
 
-def _agree_with_body(session: Session, problem: Problem, cotangent: Cotangent, analytic: Grads) -> bool:
+def _like_the_body(session: Session, problem: Problem, cotangent: Cotangent, analytic: Grads) -> list[int]:
+    """The inputs whose gradients are those of the body of forward."""
     body = body_at(session, problem)
     if body is None:
-        return False
-    pairs = zip(analytic, gradients_once(body, cotangent), problem.values, strict=True)
-    return not any(bool(difference(a, r, v).any()) for a, r, v in pairs)
+        return []
+    triples = zip(analytic, gradients_once(body, cotangent), problem.values, strict=True)
+    return [i for i, (a, r, v) in enumerate(triples) if not bool(difference(a, r, v).any())]
 
 
 def _judged(
@@ -316,7 +322,7 @@ def _repeats(session: Session, m: Mismatch) -> bool:
         return all(judge_pooled(p, m.index, session.draws).judgement.wrong for p in points)
     if not _is_stable(session, m):
         return False
-    if is_regular(m.problem, m.cotangent, session.draws):
+    if m.judgement.smooth or is_regular(m.problem, m.cotangent, session.draws):
         return True
     for _ in range(2):
         moved = beside(m.problem, session.draws)

@@ -103,7 +103,11 @@ class Problem:
     @property
     def values(self) -> list[Tensor]:
         """The inputs that are differentiated, detached."""
-        return [self.leaves[i].detach() for i in self.wrt]
+        return [*self._values]
+
+    @cached_property
+    def _values(self) -> tuple[Tensor, ...]:
+        return tuple(self.leaves[i].detach() for i in self.wrt)
 
     @cached_property
     def base(self) -> list[Tensor]:

@@ -109,7 +109,8 @@ def _lines(problem: Problem) -> int:
 
 def _run(problem: Problem) -> list[int]:
     """How often one forward runs each line of the user's, call by call; nothing if it raises."""
-    outcome, counts = counted(lambda: quiet(lambda: problem.forward(problem.values)))
+    values = problem.values  # remembered by lines of Python that are not the user's
+    outcome, counts = counted(lambda: quiet(lambda: problem.forward(values)))
     return [] if isinstance(outcome, Exception) else counts
 
 

@@ -47,7 +47,7 @@ def real_dtype(dtype: torch.dtype) -> torch.dtype:
 def wide(value: Tensor) -> Tensor:
     """`value` in double precision (complex128 for complex numbers)."""
     if value.dtype is torch.float64 or value.dtype is torch.complex128:
-        return value.detach()
+        return value.detach() if value.requires_grad else value
     return value.detach().to(torch.complex128 if value.is_complex() else torch.float64)
 
 
@@ -116,6 +116,8 @@ class Slope:
     kinked: list[Tensor]
     hamming: list[Tensor]
     step: float
+    floor: float
+    """What rounding of the outputs alone may add up to in the eighth differences."""
 
     def gap(self, cotangents: Sequence[Tensor | None], gradients: Grads) -> Gap:
         """Compare gradients of <cotangents, outputs> with the measured derivative."""
@@ -209,7 +211,9 @@ def slope(
         return None
     floor = [p * (torch.finfo(real_dtype(y.dtype)).eps / 3) for p, y in zip(peak, middle, strict=True)]
     noise = [_noise(e, f) for e, f in zip(eight, floor, strict=True)]
-    return Slope(dx, dy, rough, [s for s, _ in noise], [k for _, k in noise], eight, step)
+    rounding = 4 * _HAMMING * sum(float(f.sum()) for f in floor)
+    sigma, kinked = [s for s, _ in noise], [k for _, k in noise]
+    return Slope(dx, dy, rough, sigma, kinked, eight, step, rounding)
 
 
 def _noise(eighth: Tensor, floor: Tensor) -> tuple[Tensor, Tensor]:
@@ -255,6 +259,8 @@ class Judgement:
     gap: Gap
     sure: float = math.inf
     """The size of a disagreement that would have been proven."""
+    smooth: bool = False
+    """Whether the disagreement is proven, and no output had a kink along that direction."""
 
     @property
     def wrong(self) -> bool:
@@ -276,19 +282,35 @@ def judge(
     """
     base = list(base) if base is not None else problem.base
     history: list[list[Gap]] = [[] for _ in pairs]
-    first = None
+    slopes: list[Slope] = []
     for step in _steps(problem, base):
         measured = slope(problem, values, direction, step, base)
         if measured is None:
             continue
-        if first is None:
-            first = measured
+        slopes.append(measured)
         for k, (v, g) in enumerate(pairs):
             history[k].append(measured.gap(v, g))
         if all(_settled(gaps) for gaps in history):
             break
     shrink = _SHRINK[coarsest(values)]
-    return [replace(_verdict(gaps), sure=_sure(gaps, shrink)) for gaps in history]
+    verdicts = [replace(_verdict(gaps), sure=_sure(gaps, shrink)) for gaps in history]
+    return [
+        replace(verdict, smooth=are_smooth(slopes[-2:], cotangents)) if verdict.wrong else verdict
+        for verdict, (cotangents, _) in zip(verdicts, pairs, strict=True)
+    ]
+
+
+def are_smooth(slopes: Sequence[Slope], cotangents: Sequence[Tensor | None]) -> bool:
+    """Whether two slopes along one direction, the larger step first, show no kink of an output in use.
+
+    The eighth difference of a kink shrinks with the step, that of noise does not, and that of a smooth
+    function is below the noise.
+    """
+    used = [k for k, v in enumerate(cotangents) if v is not None]
+    if len(slopes) < 2 or any(bool((s.kinked[k] > 0).any()) for s in slopes for k in used):
+        return False
+    far, near = (sum(float(s.hamming[k].abs().sum()) for k in used) for s in slopes)
+    return far <= max(3 * near, slopes[0].floor)
 
 
 def _sure(gaps: list[Gap], shrink: float) -> float:
