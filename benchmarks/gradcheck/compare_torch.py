@@ -4,7 +4,7 @@ usage: compare_torch.py [--wrong FILE --right FILE] [--limit SECONDS] [--only fu
 
 Times are CPU seconds. Without files the Functions of this project's tests are used. A file holds a list
 ZOO of entries with `cls` and `args()`, and `kind == "cost"` for wasteful but right ones. Every call runs in
-a child process, but for `cost`: its table compares modes and checks in one process with one thread.
+a child process, but for `large` and `cost`, which take one thread of one process.
 """
 
 from __future__ import annotations
@@ -222,6 +222,7 @@ class RightTanh(Function):
 
 def large() -> None:
     """Print what is found in 1024 x 1024 inputs, and the time for 64 x 64 ones."""
+    torch.set_num_threads(1)
     size = 1024
     generator = torch.Generator().manual_seed(0)
     planted = (

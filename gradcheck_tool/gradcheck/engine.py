@@ -197,7 +197,8 @@ def _start(session: Session) -> bool:
         session.problem.shared,
     )
     session.problem = session.native
-    session.klass, session.loops = session.target.cls or first.klass, first.loops
+    session.klass = session.target.cls or first.klass
+    session.loops, session.repeats = first.lines.loop, first.lines.repeated
     session.verdicts = [Verdict() for _ in session.problem.wrt]
     if not outs:
         session.add("GC303", "unknown", "no output requires grad: nothing to check")

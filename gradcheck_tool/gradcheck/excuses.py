@@ -101,7 +101,7 @@ def _is_tolerated(session: Session, m: Mismatch) -> bool:
     size = float((dense(m.analytic, value).abs() * scale).square().sum().sqrt())
     if not abs(m.judgement.gap.size) <= TOLERATED * size:
         return False
-    session.iterative = session.iterative or iterates(session.problem, session.draws)
+    session.iterative = session.iterative or (session.repeats and iterates(session.problem, session.draws))
     if not session.iterative:
         return False
     relative = abs(m.judgement.gap.size) / size

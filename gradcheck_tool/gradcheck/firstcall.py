@@ -15,7 +15,7 @@ from gradcheck_tool.gradcheck.observed import Observation, observed
 from gradcheck_tool.gradcheck.probes import Cotangent, like_contiguous
 from gradcheck_tool.gradcheck.problem import Grads, Problem, copied, identical, is_real_number
 from gradcheck_tool.gradcheck.session import Session, quiet
-from gradcheck_tool.gradcheck.solvers import counted, is_loop
+from gradcheck_tool.gradcheck.solvers import Lines, counted
 from gradcheck_tool.gradcheck.surrogates import unchecked_write
 from gradcheck_tool.gradcheck.target import function_behind
 from gradcheck_tool.gradcheck.tree import flatten
@@ -30,8 +30,8 @@ class FirstCall:
     given: list[Any]
     flat: list[Any]
     klass: Any
-    loops: bool
-    """Whether a line of the user's code was run several times."""
+    lines: Lines
+    """How often lines of the user's code were run."""
 
 
 def first_call(session: Session) -> FirstCall | None:
@@ -39,7 +39,7 @@ def first_call(session: Session) -> FirstCall | None:
     shared = session.problem.shared
     shared.rng.seed(OWN_SEED, force=True)
     before = World.now()
-    outcome, counts = shared.rng.observe(
+    outcome, lines = shared.rng.observe(
         lambda: counted(lambda: quiet(lambda: _call_fresh(session))), OWN_SEED
     )
     if isinstance(outcome, RuntimeError) and "leaf" in str(outcome) and not shared.copies:
@@ -56,7 +56,7 @@ def first_call(session: Session) -> FirstCall | None:
         return None
     given, flat = outcome
     klass = next((k for y in flat if isinstance(y, Tensor) and (k := function_behind(y)) is not None), None)
-    return FirstCall(given, flat, klass, is_loop(counts))
+    return FirstCall(given, flat, klass, lines)
 
 
 def tell_changes(session: Session, before: World, names: list[str], by: str) -> None:

@@ -114,6 +114,8 @@ class Session:
     """Whether forward was seen to iterate until a tolerance."""
     loops: bool = True
     """Whether the first call ran some line of the user's code several times."""
+    repeats: bool = True
+    """Whether the first call ran some line of the user's code again."""
     names: Names = ()
     """The names of the arguments, in order."""
     first: tuple[Problem, list[Tensor], Grads] | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from gradcheck_tool.gradcheck.stencil import coarsest, judge, wide
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import CodeType
 
     from gradcheck_tool.gradcheck.probes import Cotangent, Draws
     from gradcheck_tool.gradcheck.problem import Grads, Problem
@@ -51,7 +52,7 @@ def iterates(problem: Problem, draws: Draws) -> bool:
 
 def loops(problem: Problem) -> bool:
     """Whether some call inside `forward` runs a line of Python of the user's four times or more."""
-    return is_loop(_run(problem))
+    return _run(problem).loop
 
 
 def is_staircase(problem: Problem, draws: Draws) -> bool:
@@ -104,31 +105,51 @@ def is_sawtooth(problem: Problem, index: int, sides: tuple[Cotangent, Grads], dr
 
 def _lines(problem: Problem) -> int:
     """Lines of Python run by one forward; 0 if it raises."""
-    return sum(_run(problem))
+    return _run(problem).total
 
 
-def _run(problem: Problem) -> list[int]:
-    """How often one forward runs each line of the user's, call by call; nothing if it raises."""
+@dataclass(frozen=True)
+class Lines:
+    """How often the lines of the user's were run, call by call."""
+
+    calls: tuple[tuple[CodeType, Counter[int]], ...] = ()
+
+    @property
+    def total(self) -> int:
+        """Lines run in all."""
+        return sum(counts.total() for _, counts in self.calls)
+
+    @property
+    def loop(self) -> bool:
+        """Whether some line was run four times or more by one call."""
+        return any(max(counts.values(), default=0) >= 4 for _, counts in self.calls)
+
+    @property
+    def repeated(self) -> bool:
+        """Whether some line was run again, by the same call or another one: else nothing was iterated."""
+        totals: Counter[tuple[CodeType, int]] = Counter()
+        for code, counts in self.calls:
+            totals.update({(code, line): count for line, count in counts.items()})
+        return max(totals.values(), default=0) > 1
+
+
+def _run(problem: Problem) -> Lines:
+    """How often one forward runs each line of the user's; nothing if it raises."""
     values = problem.values  # remembered by lines of Python that are not the user's
-    outcome, counts = counted(lambda: quiet(lambda: problem.forward(values)))
-    return [] if isinstance(outcome, Exception) else counts
+    outcome, lines = counted(lambda: quiet(lambda: problem.forward(values)))
+    return Lines() if isinstance(outcome, Exception) else lines
 
 
-def is_loop(counts: list[int]) -> bool:
-    """Whether some line was run four times or more by one call."""
-    return max(counts, default=0) >= 4
-
-
-def counted(call: Callable[[], Any]) -> tuple[Any, list[int]]:
-    """What `call` returns, and how often it runs each line of the user's, call by call."""
-    calls: list[Counter[int]] = []
+def counted(call: Callable[[], Any]) -> tuple[Any, Lines]:
+    """What `call` returns, and how often it runs each line of the user's."""
+    calls: list[tuple[CodeType, Counter[int]]] = []
 
     def entered(frame: Any, event: str, argument: Any) -> Any:
         del event, argument
         if frame.f_code.co_filename.startswith(_HOMES):
             return None
         counts: Counter[int] = Counter()
-        calls.append(counts)
+        calls.append((frame.f_code, counts))
 
         def stepped(frame: Any, event: str, argument: Any) -> Any:
             del argument
@@ -143,4 +164,4 @@ def counted(call: Callable[[], Any]) -> tuple[Any, list[int]]:
         outcome = call()
     finally:
         sys.settrace(before)
-    return outcome, [n for counts in calls for n in counts.values()]
+    return outcome, Lines(tuple(calls))
