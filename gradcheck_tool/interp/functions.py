@@ -13,6 +13,7 @@ from gradcheck_tool.interp.api import FrameExit
 from gradcheck_tool.interp.budget import BudgetExhausted
 from gradcheck_tool.interp.exceptions import guard
 from gradcheck_tool.interp.models import model_of
+from gradcheck_tool.interp.naming import name_after
 from gradcheck_tool.interp.opposites import going_on
 from gradcheck_tool.interp.recursion import is_cut
 from gradcheck_tool.interp.summaries import summarised
@@ -116,6 +117,9 @@ def _execute(m: Interpreter, s: State, func: Func, call: Call) -> Outcomes:
     frame.locals = _bind(s, func, call)  # type: ignore[assignment]
     frame_ref = s.new(frame)
     function: ir.Function = func.function
+    # What a constructor gets is called after the attribute that keeps it.
+    if function.name != "__init__" and not func.env.is_model:
+        _name_given(s, function, frame)
     if function.is_generator:
         m.program.entered.add(id(function))
         return [(s, s.new(Generator(frame_ref, function.entry, managers)))]
@@ -241,6 +245,12 @@ def _bind(s: State, func: Func, call: Call) -> dict[str, Value]:
             table = Dict({Const(k): v for k, v in kwargs.items()}, open=call.unsure)
             bound[p.name] = s.new(table)
     return bound
+
+
+def _name_given(s: State, function: ir.Function, frame: Frame) -> None:
+    """What was made where it is handed over is called as the function calls it."""
+    for p in function.params:
+        name_after(s, frame.locals[p.name], p.name)
 
 
 def _missing(func: Func, p: ir.Parameter, call: Call) -> Value:

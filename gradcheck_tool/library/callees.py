@@ -21,7 +21,7 @@ from gradcheck_tool.domain.values import (
     unknown,
 )
 from gradcheck_tool.engine import optable
-from gradcheck_tool.engine.cuts import inherit_deep
+from gradcheck_tool.engine.cuts import inherit, inherit_deep
 from gradcheck_tool.interp import attributes, registry, subscripts
 from gradcheck_tool.interp.attributes import COUNTS
 from gradcheck_tool.interp.conditions import known
@@ -255,7 +255,7 @@ def _call_other(s: State, obj: Symbol, receiver: Symbol | Ref, name: str, call: 
     if obj.kind == "data":
         counts = name in COUNTS and (name != "size" or call.args)
         number = Symbol(("call", name, (receiver, *call.args)), "int")
-        return [(s, number if counts else _of_data(s, call))]
+        return [(s, number if counts else inherit(s, _of_data(s, call), (receiver, *call.args)))]
     if not (name in HARMLESS or obj.kind == GRAPH or _is_tensor_method(name)):
         forget_groups(s)
     return None

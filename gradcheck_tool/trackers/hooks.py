@@ -77,21 +77,28 @@ def _text(func: Func, node: Any) -> str:
     return one_line(func.env.module.spans.text(node))
 
 
-def _forgotten_values(
-    func: Func, body: FunctionBody, name: str
-) -> Iterator[tuple[ir.StoreName, ir.BinOp | ir.Call]]:
-    """Where the argument's name is bound to something computed from it that nothing reads afterwards."""
+def _forgotten_values(func: Func, body: FunctionBody, name: str) -> Iterator[tuple[ir.Instr, ir.Instr]]:
+    """What is computed from the argument of a function that returns nothing, and read by nobody afterwards.
+
+    Each with the statement that binds it to a name; where there is none, with itself.
+    """
     if not body.returns() or any(end.value is not None for end in body.returns()) or func.function.captured:
         return
     for at, i in enumerate(body.instrs):
-        if not isinstance(i, ir.StoreName) or i.augmented or i.scope is not ir.Scope.LOCAL:
-            continue
-        made = body.made.get(i.src)
-        is_only = len(body.stores[i.name]) == 1 and not func.function.loops
-        if not is_only or not isinstance(made, (ir.BinOp, ir.Call)):
-            continue
-        if not _is_used(body, i.name, body.instrs[at + 1 :]) and _reads(body, made, name):
-            yield i, made
+        if isinstance(i, ir.StoreName):
+            made = body.made.get(i.src)
+            if made is not None and _reads(body, made, name) and _is_forgotten(func, body, at, i):
+                yield i, made
+        elif isinstance(i, ir.BinOp) and _reads(body, i, name) and not any(body.uses(i.dst)):
+            yield i, i
+
+
+def _is_forgotten(func: Func, body: FunctionBody, at: int, store: ir.StoreName) -> bool:
+    """Is it the one value of a variable that nothing reads later?"""
+    if store.augmented or store.scope is not ir.Scope.LOCAL:
+        return False
+    is_only = len(body.stores[store.name]) == 1 and not func.function.loops
+    return is_only and not _is_used(body, store.name, body.instrs[at + 1 :])
 
 
 def _is_used(body: FunctionBody, name: str, later: list[ir.Instr]) -> bool:

@@ -10,8 +10,8 @@ class HookReturnsNothing(Rule):
 
     ## What it detects
 
-    A function registered with `register_hook` that binds a new value to its argument (`grad = grad *
-    mask`) and returns nothing.
+    A function registered with `register_hook` that computes a new value from its argument, binds it to
+    a name (`grad = grad * mask`) or drops it (`grad * mask`), and returns nothing.
 
     ## Why it is wrong
 

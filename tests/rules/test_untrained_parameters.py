@@ -42,6 +42,31 @@ symptom = torch.equal(start, net.place)
         "SGD(weights,",
         "SGD([*weights, net.place],",
     ),
+    "what a function is given without a name": Mistake(
+        HEAD
+        + """
+class Distance(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(2))
+
+    def forward(self, out):
+        return (self.weight * out.pow(2)).mean()
+
+def train(net, criterion):
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)  # <- GL319
+    for _ in range(3):
+        loss = criterion(net(torch.ones(4, 3)))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return criterion.weight.tolist()
+
+symptom = train(nn.Linear(3, 2), Distance()) == [1, 1]
+""",
+        "SGD(net.parameters(),",
+        "SGD([*net.parameters(), *criterion.parameters()],",
+    ),
     "a head is replaced after the optimizer was made and the network was frozen": Mistake(
         HEAD
         + """

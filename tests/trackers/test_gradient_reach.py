@@ -72,6 +72,49 @@ symptom = not term.requires_grad
         "term = torch.tensor(np.mean([(row * i.numpy()).mean() for row, i in zip(rows, x)]))",
         "term = torch.stack([(row * i).mean() for row, i in zip(out, x)]).mean()",
     ),
+    "a term of an array of another type": Mistake(
+        HEAD
+        + """
+import numpy as np
+
+net = nn.Linear(3, 3)
+x = torch.rand(4, 3)
+out = net(x)
+waves = np.abs(np.fft.rfft(out.detach().numpy()))  # <- GL515
+term = torch.from_numpy(waves.astype("float32")).mean()
+loss = F.mse_loss(out, x) + 0.5 * term
+loss.backward()
+symptom = not term.requires_grad
+""",
+        'term = torch.from_numpy(waves.astype("float32")).mean()',
+        "term = torch.fft.rfft(out).abs().mean()",
+    ),
+    "scores that choose what a mask lets pass": Mistake(
+        HEAD
+        + """
+class Chosen(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scores = nn.Parameter(torch.randn(6))
+        self.layer = nn.Linear(6, 2)
+
+    def forward(self, x):
+        best = self.scores.topk(3).indices  # <- GL504
+        mask = torch.zeros_like(self.scores)
+        mask[best] = 1.0
+        return self.layer(x * mask)
+
+net = Chosen()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(2):
+    optimizer.zero_grad()
+    net(torch.ones(4, 6)).pow(2).mean().backward()
+    optimizer.step()
+symptom = net.scores.grad is None
+""",
+        "        return self.layer(x * mask)",
+        "        return self.layer(x * mask * torch.sigmoid(self.scores))",
+    ),
     "a term that is made a number": Mistake(
         HEAD
         + """

@@ -29,6 +29,22 @@ symptom = weight.grad.tolist() == [1, 1]
         "    pass\n",
         "    return kept\n",
     ),
+    "a hook drops what it computes": Mistake(
+        HEAD
+        + """
+mask = torch.tensor([0.0, 1.0])
+
+def masked(grad):
+    grad * mask  # <- GL809
+
+weight = nn.Parameter(torch.ones(2))
+weight.register_hook(masked)
+weight.sum().backward()
+symptom = weight.grad.tolist() == [1, 1]
+""",
+        "    grad * mask",
+        "    return grad * mask",
+    ),
     "a hook that writes to the gradient it is given": Mistake(
         HEAD
         + """

@@ -218,7 +218,14 @@ def set_item(
         args["index"] = tensors
     if kind == "unknown":
         effect = Effect(node="CopySlices", frees=None, second=None)
+        args["index"] = [at for at in index_parts(index) if _chooses(s, at)]  # type: ignore[misc]
     engine.apply_inplace(s, effect, ref, args, site, text)
+
+
+def _chooses(s: State, index: Value) -> bool:
+    """Is an index a tensor of numbers or of truth values?"""
+    tensor = s.get(index, Tensor)
+    return tensor is not None and tensor.dtype in ("int", "bool")
 
 
 def _silent_view(s: State, ref: Ref, site: Any) -> Ref:
