@@ -19,6 +19,8 @@ from gradcheck_tool.engine import backward
 from gradcheck_tool.engine.errors import Raised
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.library.torch.graph_symbols import node_of
+from gradcheck_tool.library.torch.module_tree import makes_modules
+from gradcheck_tool.library.torch.settings import is_named_number
 from gradcheck_tool.library.torch.tensor_values import as_tensor
 from gradcheck_tool.trackers.events import BackwardCall, ParameterCutOff
 
@@ -49,8 +51,8 @@ def derives_from(s: State, cls: Value, base: str) -> bool:
 
 
 def is_module_class(s: State, cls: Value) -> bool:
-    """Does a class of the repository derive from `nn.Module`?"""
-    return derives_from(s, cls, MODULE)
+    """Does a class of the repository derive from `nn.Module`, or from a layer?"""
+    return s.get(cls, Class) is not None and makes_modules(s, cls)
 
 
 def differentiate(m: Interpreter, ends: Iterable[FrameExit], name: str, assumes: Iterable[str] = ()) -> None:
@@ -97,7 +99,7 @@ def is_given_with_data(name: str) -> bool:
 
 def is_set(name: str) -> bool:
     """Is something that is called so set, and not computed?"""
-    return _SETTING.search(name) is not None
+    return _SETTING.search(name) is not None or is_named_number(name)
 
 
 def tensor_arguments(ends: Iterable[FrameExit], given: Mapping[str, Value]) -> tuple[list[str], list[str]]:
@@ -108,7 +110,7 @@ def tensor_arguments(ends: Iterable[FrameExit], given: Mapping[str, Value]) -> t
         for name, value in given.items()
         if _taken_for(end.state, value) is not None or _is_operand(end.state, value)
     ]
-    names = [name for name in dict.fromkeys(taken) if _SETTING.search(name) is None]
+    names = [name for name in dict.fromkeys(taken) if not is_set(name)]
     return (
         [name for name in names if _GIVEN.search(name) is None],
         [name for name in names if _GIVEN.search(name) is not None],

@@ -276,6 +276,8 @@ def _is_tensors(s: State, obj: Symbol, receiver: Symbol, name: str, call: Call) 
 _OF_MODULES = frozenset({"named_parameters", "parameters"})
 # What tensors and structures of them have, which gives the same elsewhere.
 _MOVES = frozenset({"cpu", "cuda", "to"})
+# What distributions have, which a policy returns: it is computed from their parameters.
+_OF_DISTRIBUTIONS = frozenset({"entropy", "log_prob", "rsample"})
 # Methods of tensors that what a module returns may have otherwise.
 _OF_OTHERS = frozenset({"cpu", "cuda", "dim", "index", "indices", "names", "sample", "size", "to", "values"})
 
@@ -287,8 +289,8 @@ def _are_positions(index: Value) -> bool:
 
 
 def _part_of(s: State, result: Symbol, name: str, call: Call) -> Value | None:
-    """What a method gives that tensors or dictionaries have, of something that a model has returned."""
-    if name in _MOVES or name in ("copy", "values"):
+    """What a method gives that tensors, dictionaries or distributions have, of what a model has returned."""
+    if name in _MOVES or name in _OF_DISTRIBUTIONS or name in ("copy", "values"):
         return graph_symbol(s, node_of(s, result) or unknown())
     if name in ("get", "pop") and call.args:
         return Symbol(("item", result, call.args[0]), GRAPH)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Class, Dict, Frame, Instance, List
-from gradcheck_tool.domain.values import Const, LibraryObject, Ref, Value
+from gradcheck_tool.domain.values import Const, Ref, Value
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.ir import syntax
+from gradcheck_tool.library.torch.module_tree import makes_modules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -97,15 +98,18 @@ def attributes_holding(s: State, value: Any) -> tuple[tuple[str, str], ...]:
 
 
 def in_module(s: State) -> bool:
-    """Is a method of an `nn.Module` running that trains nothing? What it computes is for its caller."""
+    """Is a method of an `nn.Module` running that trains nothing? What it computes is for its caller.
+
+    Where that is a framework's model, with the same object, it differentiates what it is given.
+    """
+    caller: Frame | None = None
     for ref in s.frames:
-        record = s.get(s[ref].cls, Class)
-        if (
-            record is not None
-            and not s[ref].function.worked_out(_trains)
-            and any(isinstance(c, LibraryObject) and c.name.startswith("torch.nn.") for c in record.mro)
-        ):
+        frame: Frame = s[ref]
+        is_trained = frame.env.is_model or frame.function.worked_out(_trains)
+        is_trained |= caller is not None and caller.env.is_model and caller.receiver == frame.receiver
+        if not is_trained and makes_modules(s, frame.cls):
             return True
+        caller = frame
     return False
 
 

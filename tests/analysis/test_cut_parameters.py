@@ -107,3 +107,13 @@ def test_layers_that_only_choose(codes: str, expected: list[str]) -> None:
     """What detaches a layer's result wants it to stay as it is; a choice of rows is no such wish."""
     found = events(LAYERS.format(codes=codes), ParameterCutOff)
     assert [event.parameter for event in found] == expected
+
+
+def test_a_class_of_modules_may_derive_from_a_layer() -> None:
+    source = LAYER.replace("nn.Module", "nn.Linear").replace(
+        "super().__init__()", "super().__init__(width, width)"
+    )
+    forward = "return F.linear(x, self.weight * (self.scale > 0).float())"
+    assert [e.parameter for e in events(source.format(forward=forward, made=MADE), ParameterCutOff)] == [
+        "self.scale"
+    ]

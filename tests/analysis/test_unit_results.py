@@ -154,3 +154,16 @@ def masked_loss(y_, y, q):
     return (loss * (loss < quantile)).mean()
 """
     )
+
+
+@pytest.mark.parametrize("weight", ["lam", "lambda_gp", "gp_weight"])
+def test_the_weight_of_a_penalty_has_no_history(weight: str) -> None:
+    source = f"""
+def gradient_penalty(critic, real, fake, {weight}):
+    part = torch.rand(4, 1)
+    mixed = (part * real + (1 - part) * fake).detach().requires_grad_(True)
+    grads = torch.autograd.grad(critic(mixed).sum(), mixed)[0]
+    return ((grads.norm(dim=1) - 1) ** 2).mean() * {weight}
+"""
+    assert findings(HEAD + source) == [(7, "GL802")]
+    assert findings(HEAD + source.replace(", mixed)", ", mixed, create_graph=True)")) == []

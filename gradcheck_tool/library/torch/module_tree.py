@@ -55,9 +55,14 @@ _PLAIN = frozenset(
 
 def is_module(s: State, record: Instance) -> bool:
     """Is the object an `nn.Module`?"""
+    return makes_modules(s, record.cls)
+
+
+def makes_modules(s: State, cls: Value) -> bool:
+    """Is it `nn.Module`, a layer, or a class that derives from one?"""
     return any(
         (name.startswith("torch.nn.") and name != "torch.nn.Parameter") or name in WRAPPERS
-        for name in attributes.lib_bases(s, record.cls)
+        for name in attributes.lib_bases(s, cls)
     )
 
 

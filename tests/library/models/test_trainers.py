@@ -12,7 +12,7 @@ from gradcheck_tool import EngineError, FreedGraph, NoGraph, OptimizerStep
 from gradcheck_tool.analysis.entries import analyze
 from gradcheck_tool.ir.lower import lower_module
 from gradcheck_tool.ir.positions import locate
-from tests.running import TRACKERS
+from tests.running import TRACKERS, findings
 
 HEADER = """import torch
 from torch import nn
@@ -207,3 +207,13 @@ opt.step()
 
     assert "zeroed" in kinds(0)
     assert "zeroed" not in kinds(0.01)
+
+
+def test_lightning_keeps_the_graphs_of_losses_that_a_step_collects():
+    def told(value):
+        body = f"loss = F.mse_loss(self.net(x), y); self.kept.append({value}); return loss"
+        source = LIGHTNING.format(automatic=True, body=body).replace("self.h =", "self.kept = []; self.h =")
+        return [code for _, code in findings(HEADER + source)]
+
+    assert told("loss") == ["GL602"]
+    assert told("loss.detach()") == []

@@ -166,6 +166,13 @@ def test_a_step_changes_what_a_result_was_computed_with(program: Open) -> None:
     check_open(program)
 
 
+@pytest.mark.parametrize(("grad", "expected"), [("", ["GL102"]), (".detach()", [])])
+def test_what_a_distribution_gives_belongs_to_the_graph_of_its_policy(grad: str, expected: list[str]) -> None:
+    old, new = f"model(x).log_prob(y){grad}", "model(x).log_prob(y)"
+    loop = f"    ratio = ({new} - old).exp()\n    optimizer.zero_grad()\n    ratio.sum().backward()\n    optimizer.step()"
+    assert codes(f"old = {old}\nfor _ in range(4):\n{loop}") == expected
+
+
 def test_a_part_that_is_carried_over_brings_a_graph_that_is_freed() -> None:
     loop = "    out, state = model(x, state)\n    optimizer.zero_grad()\n    out.sum().backward()\n    optimizer.step()"
     assert codes(f"state = None\nfor x in y:\n{loop}") == ["GL102"]
