@@ -2,9 +2,9 @@
 
 Where a test depends on what only the run knows (data, options), both of its outcomes are executed. Where a
 value that the engine refuses (a loss that is a constant, a stand-in or not reduced; a gradient of another
-size; a list without parameters) arrives on one of them, while the same pass runs on the other, that is no
-mistake: whether that way is ever taken, the code does not say. What is done on one of them alone (a second
-backward, a write to what is saved) is one: with that option, the program raises.
+size; a number of several elements; a list without parameters) arrives on one of them, while the same pass
+runs on the other, that is no mistake: whether that way is ever taken, the code does not say. What is done on
+one of them alone (a second backward, a write to what is saved) is one: with that option, the program raises.
 
 Where there was too little work for all ways, or were too many of them, one that was left out may be that
 other one.
@@ -38,7 +38,7 @@ from gradcheck_tool.domain.events import (
 )
 from gradcheck_tool.domain.values import Const, Ref, Value
 from gradcheck_tool.interp.conditions import TRUE_NAMES
-from gradcheck_tool.interp.facts import BackwardRan, OptimizerMade, PathEnded
+from gradcheck_tool.interp.facts import BackwardRan, OptimizerMade, PathEnded, Used
 from gradcheck_tool.interp.places import is_of_tests
 from gradcheck_tool.library.torch.opaque_modules import HAS_PARAMETERS
 
@@ -54,6 +54,9 @@ _OF_PASSES = (NoGraph, NonScalarRoot, UnusedInput)
 
 # What PyTorch refuses only where gradients are on.
 _REFUSED_TO_TRAINING = (LeafWrite, ViewWrite)
+
+# What is asked of a tensor that only some values of an option make: of one element, without a graph.
+_OF_VALUES = ("numpy-on-grad", "grad-size", "number-of-many", "optimizer-parameters")
 
 # What units are called that are run without gradients.
 _PREDICTING = re.compile(r"(?:^|_)(?:predict|predictions?|inference|infer)(?:_|$)|^(?:simple|aug)_test$")
@@ -91,12 +94,17 @@ class Ways:
         self._raised: dict[tuple[type, int], list[Raising]] = defaultdict(list)
         m.listeners.setdefault(BackwardRan, []).append(lambda _, s, fact: self._on_run(s, fact.run.site))
         m.listeners.setdefault(OptimizerMade, []).append(lambda _, s, fact: self._on_run(s, fact.call.site))
+        m.listeners.setdefault(Used, []).append(lambda _, s, fact: self._on_used(s, fact))
         m.listeners.setdefault(PathEnded, []).append(self._on_path_ended)
 
     def _on_run(self, s: State, site: Site) -> None:
         outcomes = dict(s.path_condition)
         self._ran[id(site.node)].append(outcomes)
         self._trained[id(self._m.places.function_of(site))].append(outcomes)
+
+    def _on_used(self, s: State, fact: Used) -> None:
+        if fact.by == "number":
+            self._ran[id(fact.site.node)].append(dict(s.path_condition))
 
     def _on_path_ended(self, m: Interpreter, s: State, fact: PathEnded) -> None:
         if not isinstance(fact.value, Ref) or fact.returns:
@@ -176,7 +184,7 @@ def _is_about_a_value(event: Event) -> bool:
     if isinstance(event, NoGraph):
         return event.reason in ("constant", "unknown", "non-differentiable")
     if isinstance(event, InvalidTensorUse):
-        return event.kind in ("numpy-on-grad", "grad-size", "optimizer-parameters") and not event.is_certain
+        return event.kind in _OF_VALUES and not event.is_certain
     if isinstance(event, UnusedInput):
         return event.reason == "stand-in"
     return isinstance(event, (NonScalarRoot, UnguardedNone))

@@ -85,6 +85,7 @@ class Compared(Fact):
 class Used(Fact):
     """A value is used as what it has to be: entered by `with`, gone through by a `loop` or to `clip`.
 
+    `number`: a tensor of one element is made one, as far as its size is known.
     `drained`: an iterator has given `items` and is used up. `register_hook` and the like: it is a hook of
     `owner` from now on, None where that is not known.
     """

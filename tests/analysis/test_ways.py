@@ -39,6 +39,22 @@ Y = "torch.zeros(3, 2)"
 
 
 @pytest.mark.parametrize(
+    ("then", "expected"), [("", []), ("    distance = distance * torch.ones(2)\n", ["GL323"])]
+)
+def test_a_number_of_what_an_option_does_not_reduce_is_asked_for_where_it_does(
+    then: str, expected: list[str]
+) -> None:
+    source = (
+        HEAD
+        + "def distance(net, x, reduction='mean'):\n    distance = net.weight.sum() * torch.ones(2)\n"
+        + "    if reduction == 'mean':\n        distance = distance.mean()\n"
+        + then
+        + "    distance.sum().backward()\n    return distance.item()\n"
+    )
+    assert [finding.code for finding in told(source)] == expected
+
+
+@pytest.mark.parametrize(
     ("body", "expected"),
     [
         (f"    loss = Distance(options)(net(torch.ones(3, 2)), {Y})\n{STEP}", []),

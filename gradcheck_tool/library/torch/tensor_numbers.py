@@ -16,6 +16,7 @@ from gradcheck_tool.domain.values import (
     unknown,
 )
 from gradcheck_tool.engine.cuts import cut_to_array, cut_to_number
+from gradcheck_tool.interp.facts import Used
 from gradcheck_tool.interp.havoc import graph_behind
 from gradcheck_tool.interp.registry import Result, method
 
@@ -34,14 +35,20 @@ def to_python(m: Interpreter, s: State, ref: Ref, name: str, site: Any, text: An
     if name == "bool":
         return Symbol(("truth", ref), "bool")
     _check_single(
-        s, ref, site, str(text), "only one element tensors can be converted to Python scalars", "ValueError"
+        m,
+        s,
+        ref,
+        site,
+        str(text),
+        "only one element tensors can be converted to Python scalars",
+        "ValueError",
     )
     key = ("number", ref, fresh()) if s[ref].requires_grad else ("number", ref)
     kind = name if name in ("float", "int") else "data"
     return cut_to_number(s, ref, Symbol(key, kind), text, site)
 
 
-def _check_single(s: State, ref: Ref, site: Any, call: str, text: str, error: str) -> None:
+def _check_single(m: Interpreter, s: State, ref: Ref, site: Any, call: str, text: str, error: str) -> None:
     """Only a tensor of one element is a number.
 
     Raises:
@@ -54,6 +61,7 @@ def _check_single(s: State, ref: Ref, site: Any, call: str, text: str, error: st
         sizes = "x".join("?" if n is None else str(n) for n in tensor.shape or ())
         why = f"`{tensor.name}` has the shape {sizes}"
         raise engine.refused(site, tensor, why, text, "number-of-many", call, error)
+    m.tell(s, Used(ref, "number", site))
 
 
 # What Python's own conversions of a tensor give, whatever it holds.
@@ -66,7 +74,7 @@ def item(m: Interpreter, s: State, call: Call) -> Result:
     name = call.func.name if isinstance(call.func, Method) else "item"
     if name == "item":
         text = "a Tensor with ... elements cannot be converted to Scalar"
-        _check_single(s, ref, call.site, str(call.text), text, "RuntimeError")
+        _check_single(m, s, ref, call.site, str(call.text), text, "RuntimeError")
     kind = NUMBERS.get(name, "float" if name == "item" and s[ref].dtype == "float" else "data")
     return cut_to_number(s, ref, unknown(kind), call.text, call.site)
 
