@@ -256,13 +256,20 @@ def _least_given(m: Interpreter, s: State, cls: Value) -> int:
     record, main = s.get(cls, Class), m.program.main
     if record is None or main is None:
         return 0
-    given = [
-        sum(arg.kind is ir.ArgKind.POSITIONAL for arg in call.args)
-        for body in (function.worked_out(FunctionBody) for function in main.body.with_inner())
-        for call, func in body.calls("apply")
-        if isinstance(made := body.maker(func.obj), ir.LoadName) and made.name == record.name
-    ]
-    return min(given, default=0)
+    return main.body.worked_out(_least_given_by_name).get(record.name, 0)
+
+
+def _least_given_by_name(module: ir.Function) -> dict[str, int]:
+    """The fewest arguments that a file gives to `apply` of each name."""
+    least: dict[str, int] = {}
+    for function in module.with_inner():
+        body = function.worked_out(FunctionBody)
+        for call, func in body.calls("apply"):
+            made = body.maker(func.obj)
+            if isinstance(made, ir.LoadName):
+                given = sum(arg.kind is ir.ArgKind.POSITIONAL for arg in call.args)
+                least[made.name] = min(given, least.get(made.name, given))
+    return least
 
 
 def _numbers_of_gradients(s: State, cls: Value) -> set[int]:

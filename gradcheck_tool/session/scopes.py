@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -45,13 +46,23 @@ class Scope:
         """The file."""
         return self if self.outer is None else self.outer.top
 
-    def calls(self, name: str) -> Iterator[tuple[Scope, ast.Call]]:
+    def calls(self, name: str) -> Sequence[tuple[Scope, ast.Call]]:
         """The calls of what has such a last name, here and in inner scopes."""
-        for call in self.calls_in:
-            if last_name(call.func) == name:
-                yield self, call
+        return self._by_name.get(name, ())
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[tuple[Scope, ast.Call]]]:
+        found: dict[str, list[tuple[Scope, ast.Call]]] = {}
+        for scope in self.with_inner():
+            for call in scope.calls_in:
+                found.setdefault(last_name(call.func), []).append((scope, call))
+        return found
+
+    def with_inner(self) -> Iterator[Scope]:
+        """The scope and all scopes inside it."""
+        yield self
         for inner in (*self.classes.values(), *self.functions.values()):
-            yield from inner.calls(name)
+            yield from inner.with_inner()
 
     def results(self) -> list[ast.expr]:
         """What a function returns; nothing where that is not known."""

@@ -57,8 +57,8 @@ class RetainedGraphs(StepWindows):
     callees = frozenset({"clear"})
     # What is kept, by the place that keeps it.
     events = RunNote[int, GraphKept]()
-    # The place that keeps a graph node, and the time.
-    owner = RunNote[int, tuple[int, int]]()
+    # The places that keep a graph node, each with the time.
+    owners = RunNote[int, dict[int, int]]()
     # Places of sums, which a program may show.
     shown = RunNote[int, bool]()
     # Places that store what may be there for another call: they matter only where something is trained.
@@ -127,7 +127,7 @@ class RetainedGraphs(StepWindows):
 
     def _own(self, s: State, key: int, node: Ref) -> None:
         """A place keeps a graph node from now on."""
-        self.owner[node.id] = (key, fresh())
+        self.owners[node.id] = {**self.owners.get(node.id, {}), key: fresh()}
         self.passed.set(s, key, True)
 
     def _keep(self, s: State, key: int, event: GraphKept, holder: Any) -> None:
@@ -165,7 +165,7 @@ class RetainedGraphs(StepWindows):
             return
         new: Node = s[tensor.grad_fn]
         key = id(new.site.node)
-        if tensor.grad_fn.id not in self.owner:
+        if tensor.grad_fn.id not in self.owners:
             self._own(s, key, tensor.grad_fn)
         earlier = s.get(before.grad_fn, Node) if before is not None else None
         if key in self.events or earlier is None or before is None:
@@ -231,14 +231,13 @@ class RetainedGraphs(StepWindows):
                     self._use(source)
         roots = [s[root].grad_fn for root in fact.run.roots]
         for ref in fact.run.ran:
-            owner = self.owner.get(ref.id)
-            if owner is None or ref not in roots or self.last.get(owner[0]) != ref:
-                self._use(ref)
+            for key in self.owners.get(ref.id, ()):
+                if ref not in roots or self.last.get(key) != ref:
+                    self.used[key] = True
 
     def _use(self, node: Ref) -> None:
-        owner = self.owner.get(node.id)
-        if owner is not None:
-            self.used[owner[0]] = True
+        for key in self.owners.get(node.id, ()):
+            self.used[key] = True
 
     def on_path_ended(self, m: Interpreter, s: State, fact: PathEnded) -> None:
         """What was computed from kept values, or handed out, is used."""
@@ -252,25 +251,28 @@ class RetainedGraphs(StepWindows):
             if self.passed.get(s, key):
                 ended[key] = True
         for ref, node in s.records(Node):
-            if node.unsure_freed and ref.id in self.owner and not _is_spent(s, ref):
+            if node.unsure_freed and ref.id in self.owners and not _is_spent(s, ref):
                 self._use(ref)
             for at in node.inputs:
-                if isinstance(at, Ref) and self._is_use(s, ref, node, at) and not _is_spent(s, at):
-                    self._use(at)
+                using = self._used_by(ref, node, at, s.after_body) if isinstance(at, Ref) else []
+                if using and not _is_spent(s, at):
+                    self.used.update(dict.fromkeys(using, True))
         for key in self.shared:
             if key in self.last and self.last[key].id in s.heap and _is_spent(s, self.last[key]):
                 self.shared[key] = True
         if s.after_body:
             self._escape(s, fact.value)
 
-    def _is_use(self, s: State, ref: Ref, node: Node, at: Ref) -> bool:
-        """Does a node compute more of a kept value than the place that keeps it, or than is shown?"""
-        owner = self.owner.get(at.id)
-        if owner is None or ref.id < owner[1] or id(node.site.node) == owner[0]:
-            return False
-        if owner[0] in self.stored and not s.after_body:
-            return False
-        return owner[0] not in self.shown or node.op not in SHOWN
+    def _used_by(self, ref: Ref, node: Node, at: Ref, after_body: bool) -> list[int]:
+        """The places of whose kept value a node computes more than they do themselves, or than is shown."""
+        return [
+            key
+            for key, since in self.owners.get(at.id, {}).items()
+            if ref.id >= since
+            and id(node.site.node) != key
+            and (key not in self.stored or after_body)
+            and (key not in self.shown or node.op not in SHOWN)
+        ]
 
     def _escape(self, s: State, value: Value) -> None:
         seen: set[int] = set()

@@ -7,6 +7,7 @@ has to be known of what happens to it later.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.graph import Node, Storage, Tensor
@@ -33,6 +34,10 @@ class SpentGraphs(StepWindows):
     events = RunNote[int, GraphKept]()
     # The place that has put a value into a container.
     place = StoryNote[Value, Any]()
+    # The place that has put a result into a container, by the graph node of the result.
+    keeper = RunNote[int, int]()
+    # Places of which one pass differentiates several results: they are collected for that.
+    used = RunNote[int, bool]()
     # Losses that have been differentiated for the last time.
     differentiated = StoryNote[Value, bool]()
     # How ways end: do they return?
@@ -42,6 +47,8 @@ class SpentGraphs(StepWindows):
         """What `backward()` is called on is a number with a graph, whatever has computed it."""
         super().on_backward_ran(m, s, fact)
         run = fact.run
+        gone_through = Counter(self.keeper[ref.id] for ref in run.ran if ref.id in self.keeper)
+        self.used.update({key: True for key, count in gone_through.items() if count > 1})
         if run.retain is False and run.call == "backward" and not any(run.given):
             for root in run.roots:
                 if s.get(s[root].grad_fn, Node) is not None:
@@ -72,6 +79,9 @@ class SpentGraphs(StepWindows):
                 )
                 self.events.setdefault(key, kept)
         self.place.set(s, added.value, key)
+        tensor = s.get(_tensor_of(s, added.value), Tensor)
+        if tensor is not None and isinstance(tensor.grad_fn, Ref):
+            self.keeper[tensor.grad_fn.id] = key
 
     def _is_spent(self, s: State, value: Value, other: Value, is_seen: bool) -> bool:
         """Has it a spent graph, not the `other` one's? `is_seen`: no other code empties the container."""
@@ -97,7 +107,7 @@ class SpentGraphs(StepWindows):
     def on_run_ended(self, m: Interpreter, s: State, fact: RunEnded) -> None:
         """Report the places where results pile up."""
         for key, event in self.events.items() if True in self.ends else ():
-            if self.piles_up(key):
+            if key not in self.used and self.piles_up(key):
                 self.report(event)
 
 

@@ -75,7 +75,8 @@ def predict(source: str) -> Seen:
     for event in analysis.events:
         if isinstance(event, UnversionedWrite):
             found.silent.add(analysis.row(event.story[-1]))
-        elif isinstance(event, (EngineError, BackwardCall)):
+        elif isinstance(event, (EngineError, BackwardCall)) and not event.assumes:
+            # What a result would do if a caller differentiated it, the program does not tell.
             line = analysis.row(event)
             found.followed.add(line)
             if isinstance(event, EngineError):

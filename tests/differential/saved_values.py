@@ -63,7 +63,13 @@ def _nodes(starts: Iterable[Any], known: Iterable[Any]) -> Iterator[Any]:
 
 
 def _saved(node: Any) -> Iterator[tuple[str, torch.Tensor]]:
-    """The tensors that a node holds, but for those that it would refuse to give."""
+    """The tensors that a node holds, but for those that it would refuse to give.
+
+    A custom Function may keep some as attributes.
+    """
+    for name, kept in list(getattr(node, "__dict__", {}).items()):
+        if isinstance(kept, torch.Tensor):
+            yield name, kept
     for name in dir(node):
         if not name.startswith("_saved_") and name != "saved_tensors":
             continue

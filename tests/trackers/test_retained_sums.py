@@ -166,3 +166,48 @@ def test_a_network_that_trains_itself_keeps_what_it_has_differentiated(
     assert [finding.code for finding in told(source)] == [code]
     parts = OPEN + SELF_TRAINED.format(start=start, train="pass", keep=keep, shown=shown)
     assert told(parts) == []
+
+
+@pytest.mark.parametrize(
+    "keep", ["kept.append(total)", "kept[len(kept):] = [total]", "kept.insert(0, total)", "kept += [total]"]
+)
+def test_running_totals_that_are_collected_and_differentiated_were_not_kept_to_be_shown(keep: str) -> None:
+    source = f"""
+import torch
+
+net = torch.nn.Linear(2, 1)
+kept, total = [], 0
+for x in torch.ones(3, 2):
+    total = total + net(x).sum()
+    {keep}
+torch.autograd.backward(kept)
+"""
+    assert findings(source) == []
+    assert findings(source.replace("torch.autograd.backward(kept)", "print(total)")) == [(7, "GL601")]
+
+
+def test_what_is_collected_to_be_differentiated_together_is_not_called_kept_for_nothing() -> None:
+    source = """
+import torch
+
+net = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+log_probs = []
+
+def finish():
+    optimizer.zero_grad()
+    torch.stack(log_probs).exp().mean().backward()
+    optimizer.step()
+
+class Memory:
+    def add(self, x):
+        log_probs.append(x)
+
+memory = Memory()
+for _ in range(4):
+    for _ in range(3):
+        memory.add(net(torch.ones(2)).exp().sum())
+    finish()
+"""
+    assert [code for _, code in findings(source)] == ["GL102"]
+    assert findings(source.replace("step()\n\nclass", "step()\n    log_probs.clear()\n\nclass")) == []

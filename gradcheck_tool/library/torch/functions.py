@@ -73,7 +73,7 @@ def fact(s: State, value: Value | list[Value]) -> ArgFact:
     if isinstance(record, Tensor):
         kind = f"tensor.{record.dtype}" if record.dtype else "tensor"
         if record.dtype and record.shape is not None:
-            kind += ".0d" if record.shape == () else ".nd"
+            kind += ".0d" if record.shape == () else f".nd.{min(len(record.shape), 4)}d"
         return kind
     if isinstance(record, List):
         return "list" if record.open else _sequence_fact(s, record.items)
