@@ -182,10 +182,9 @@ def backward_alone(m: Interpreter, s: State, cls: Ref, name: str) -> Outcomes:
     return [(state, NONE) for state in run_functions(m, s, p)]
 
 
-def is_differentiated(m: Interpreter, s: State, cls: Value) -> bool:
+def is_differentiated(m: Interpreter, s: State, cls: Ref) -> bool:
     """Has a backward pass of the program's own run the `backward` of a Function?"""
-    backward = s.get(backward_of(s, cls), Func)
-    return backward is not None and id(backward.function) in m.program.entered
+    return id(s[cls].node) in m.program.differentiated
 
 
 def _is_variadic(forward: Func) -> bool:

@@ -256,8 +256,9 @@ class FunctionError(EngineError):
     `kind`: `gradient-count`, `not-a-tuple`, `save-non-tensor`, `dirty-not-returned`, `instance-call`,
     `missing-backward`, `cleared-saved` (saved tensors read twice with clear_saved_tensors_on_access),
     `gradient-misfit` (a gradient that does not fit its input), `backward-arguments` (backward cannot take a
-    gradient for each output). If the mistake is in the class, the site is there: the returned value of
-    backward or forward, the argument of save_for_backward, the call of mark_dirty, the second read.
+    gradient for each output), `apply-arguments` (forward cannot take what apply is given). If the mistake is
+    in the class, the site is there: the returned value of backward or forward, the argument of
+    save_for_backward, the call of mark_dirty, the second read.
     """
 
     triggers = when.CUSTOM_FUNCTIONS

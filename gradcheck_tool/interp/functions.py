@@ -67,7 +67,8 @@ def _within(
 
     What it has entered is not known to have run to its end. It is not tried again with less.
     """
-    before, left, entered = s.fork(), m.budget.left, set(m.program.entered)
+    before, left = s.fork(), m.budget.left
+    entered, differentiated = set(m.program.entered), set(m.program.differentiated)
     given = m.budget.given
     what = (id(func.function), m.budget.is_narrow)
     if share <= m.budget.too_little.get(what, 0):
@@ -80,6 +81,7 @@ def _within(
         m.budget.too_little[what] = share
         m.budget.is_short = True
         m.program.entered &= entered
+        m.program.differentiated &= differentiated
         return _given_up(m, before, func, call)
     finally:
         m.budget.left += left - share

@@ -24,6 +24,7 @@ class Program:
             number of leading dots.
         models: the model packs, which have the modules of libraries.
         entered: the functions whose code was executed, by identity.
+        differentiated: the classes of custom Functions whose `backward` a pass has run, by identity of nodes.
         importing: the modules whose bodies are running, by identity.
         resolved_imports: what imports lead to, where that is no record of a state.
         refinement: gives roles to what unknown calls return; None where that stays unknown.
@@ -40,6 +41,7 @@ class Program:
     imports: Imports | None = None
     models: Any = None
     entered: set[int] = field(default_factory=set)
+    differentiated: set[int] = field(default_factory=set)
     importing: set[int] = field(default_factory=set)
     resolved_imports: dict[Value, Value] = field(default_factory=dict)
     refinement: Any = None

@@ -195,9 +195,9 @@ def on_ctx_only(c: FunctionClass) -> bool:
 
 
 def _escapes(c: FunctionClass, body: FunctionBody) -> bool:
-    """Is ctx handed to other code, or read by functions inside?"""
+    """Is ctx handed to other code, or read by functions inside? Its name may stand for what others return."""
     context = c.context(body)
-    if context in body.function.captured:
+    if context in body.function.captured or context in body.stores:
         return True
     owners = {i.obj for i in body.instrs if isinstance(i, (ir.GetAttr, ir.SetAttr))}
     loads = [i.dst for i in body.instrs if isinstance(i, ir.LoadName) and i.name == context]

@@ -26,7 +26,14 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.events import Site
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter
-    from gradcheck_tool.interp.facts import CallbackRan, Called, LibraryCalled, ObjectMade, RunEnded
+    from gradcheck_tool.interp.facts import (
+        AttributeRead,
+        CallbackRan,
+        Called,
+        LibraryCalled,
+        ObjectMade,
+        RunEnded,
+    )
     from gradcheck_tool.library.torch.function_text import FunctionClass
 
 CHECKS = (
@@ -102,6 +109,20 @@ class Functions(Tracker):
         has_backward = in_class(s, forward.cls, "backward") is not None
         if has_backward and any(_wants_grad(s, value) for value in fact.args):
             self._report(m.site(s, fact.instr.node), _name(s, forward.cls), "direct-forward")
+
+    def on_attribute_read(self, m: Interpreter, s: State, fact: AttributeRead) -> None:
+        """Does `forward` ask what it has computed itself whether that needs a gradient?"""
+        frame, ref = s[s.frames[-1]], fact.object
+        if fact.instr.name != "requires_grad" or frame.function.name != "forward" or s.grad is not False:
+            return
+        tensor, text = s.get(ref, Tensor), function_class_of(s, frame.cls)
+        if tensor is None or text is None or not _is_function(s, frame.cls):
+            return
+        # Views of an input need a gradient where it does.
+        is_new = not tensor.view and ref.id > s.frames[-1].id  # type: ignore[union-attr]
+        if is_new and tensor.detached_because == "no-grad":
+            node = fact.instr.node
+            self._report(m.site(s, node), text.name, "grad-mode-in-forward", text.text(node))
 
     def on_callback_ran(self, m: Interpreter, s: State, fact: CallbackRan) -> None:
         """Has a method written to what it must not, or kept or returned what it should not?"""

@@ -33,9 +33,9 @@ _SEQUENCE = LibraryObject("torch.nn.Sequential")
 class Unregistered(Tracker):
     """What does a module keep, once it is made, that it has not registered?
 
-    Only what the constructor made itself is looked at: an object from outside may be kept in a list just
-    to keep it from being registered. What something else then takes is excused, and what another method
-    registers, whoever calls that.
+    Only what the constructor made itself is looked at, also where it gave that to a module that it made:
+    an object from outside may be kept in a list just to keep it from being registered. What something else
+    then takes is excused, and what another method registers, whoever calls that.
     """
 
     derives = (ModuleAttribute,)
@@ -57,22 +57,35 @@ class Unregistered(Tracker):
         self.clear(p.id for p in fact.parameters)
 
     def on_object_made(self, m: Interpreter, s: State, fact: ObjectMade) -> None:
-        """Look at the attributes of a module whose constructor has ended."""
-        ref, record = fact.object, s.get(fact.object, Instance)
-        if record is None or s.exc is not None or record.open:
+        """Look at the attributes of a module whose constructor has ended, and of modules that it made."""
+        ref = fact.object
+        if s.exc is not None or not self._is_known(s, ref):
             return
-        cls = s.get(record.cls, Class)
-        if cls is None or cls.open or not is_module(s, record):
-            return
-        stored = self._stored(s, ref, record)
-        if not stored:
+        inside = [(at, self._stored(s, at)) for _, at in modules(s, ref) if at.id >= ref.id]
+        inside = [(at, stored) for at, stored in inside if stored and self._is_known(s, at)]
+        if not inside:
             return
         known = {at.id for _, at in modules(s, ref)} | {p.id for _, p in named_parameters(s, ref)[0]}
+        for at, stored in inside:
+            self._look_at(s, ref, at, stored, known)
+
+    def _is_known(self, s: State, ref: Ref) -> bool:
+        """Is it a module of the repository of which nothing is out of sight?"""
+        record = s.get(ref, Instance)
+        cls = s.get(record.cls, Class) if record is not None and not record.open else None
+        return cls is not None and not cls.open and is_module(s, s[ref])
+
+    def _look_at(
+        self, s: State, ref: Ref, at: Ref, stored: list[tuple[str, Value, Site]], known: set[int]
+    ) -> None:
+        """What has a module not registered that was made by the constructor of `ref`, which made it, too?"""
+        makers: list[Class] = [s[s[one].cls] for one in (ref, at)]
+        cls = makers[-1]
         for name, value, site in stored:
             if _is_list_of_one(site) and not looped_over(s, cls, name):
                 continue
             kind, about = _unregistered(s, value, lambda r: r.id > ref.id and r.id not in known)
-            if kind and not _is_excused(s, cls, name, kind):
+            if kind and not any(_is_excused(s, maker, name, kind) for maker in makers):
                 call = text_of(site, getattr(site.node, "value", site.node))
                 unless = ((cls.name, name),) if kind == "tensor" else ()
                 event = ModuleAttribute(
@@ -80,8 +93,9 @@ class Unregistered(Tracker):
                 )
                 self.hold(id(site.node), event, about)
 
-    def _stored(self, s: State, ref: Ref, record: Instance) -> list[tuple[str, Value, Site]]:
+    def _stored(self, s: State, ref: Ref) -> list[tuple[str, Value, Site]]:
         """The tensors and containers that attributes hold which are no buffers."""
+        record: Instance = s[ref]
         buffers = record.attrs.get("#buffers", Tup(()))
         return [
             (name, value, site)

@@ -70,9 +70,11 @@ class FileText:
 
     @cached_property
     def function_classes(self) -> frozenset[str]:
-        """Classes that may derive from torch.autograd.Function."""
-        classes = self.outline.classes.items()
-        return frozenset(name for name, bases in classes if any("Function" in base for base in bases))
+        """Classes that may derive from torch.autograd.Function, and their bases, which give them methods."""
+        classes = self.outline.classes
+        direct = [name for name, bases in classes.items() if any("Function" in base for base in bases)]
+        found = frozenset(heir for name in direct for heir in self.family(name))
+        return found | {base for name in found for base in classes[name] if base in classes}
 
     @cached_property
     def derived(self) -> frozenset[str]:

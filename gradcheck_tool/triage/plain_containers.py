@@ -21,6 +21,7 @@ _MAKERS = frozenset(
     {"list", "dict", "tuple", "set", "zip", "map", "OrderedDict", "defaultdict", "deque", "cycle"}
 )
 _ADDERS = frozenset({"append", "extend", "insert", "update", "setdefault", "add", "appendleft"})
+_REGISTER = frozenset({"ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"})
 _PLAIN = frozenset(dir(builtins)) | _MAKERS
 
 
@@ -82,6 +83,9 @@ class _Containers:
                 self.filled.add(_name(target.value))
             return
         name = _name(target)
+        if "." in name and self._hands_on(value):
+            self.filled.add(name)
+            self.kept.add(name)
         if not name or not self._is_container(value):
             return
         self._containers.add(name)
@@ -89,6 +93,14 @@ class _Containers:
             self.filled.add(name)
         if "." in name:
             self.kept |= {name, _name(value)}
+
+    def _hands_on(self, value: ast.expr) -> bool:
+        """Is an object made that is given such a container, and may keep it as it is?"""
+        if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Name):
+            return False
+        made = value.func.id
+        given = [*value.args, *(keyword.value for keyword in value.keywords)]
+        return made[:1].isupper() and made not in _REGISTER and any(map(self.is_filled, given))
 
     def _is_container(self, value: ast.expr) -> bool:
         if isinstance(value, _DISPLAYS):

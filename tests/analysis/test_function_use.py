@@ -26,6 +26,60 @@ class Unapplied(NamedTuple):
 
 
 FUNCTIONS = {
+    "a decorator above staticmethod": Unapplied(
+        """
+import functools
+import torch
+
+def contiguous(function):
+    @functools.wraps(function)
+    def wrapper(ctx, *args):
+        return function(ctx, *[arg.contiguous() if torch.is_tensor(arg) else arg for arg in args])
+    return wrapper
+
+class Product(torch.autograd.Function):
+    @contiguous
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * y
+
+    @contiguous
+    @staticmethod
+    def backward(ctx, grad):
+        x, y = ctx.saved_tensors
+        return grad * y  # <- GL701
+""",
+        "grad * y",
+        "grad * y, grad * x",
+        "Product.apply(torch.ones(2, requires_grad=True), torch.ones(2)).sum().backward()",
+    ),
+    "a backward that several Functions inherit": Unapplied(
+        """
+import torch
+
+class Surrogate:
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * x.abs().lt(1), None  # <- GL701
+
+class Spike(Surrogate, torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, threshold):
+        ctx.save_for_backward(x)
+        return (x > threshold).to(x)
+
+class ManySpikes(Surrogate, torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, threshold, most):
+        ctx.save_for_backward(x)
+        return (x / threshold).floor().clamp(max=most)
+""",
+        "abs().lt(1), None",
+        "abs().lt(1), None, None",
+        "ManySpikes.apply(torch.ones(2, requires_grad=True), 1.0, 3).sum().backward()",
+    ),
     "what decorators of the repository wrap": Unapplied(
         """
 import functools

@@ -240,3 +240,24 @@ Gate.apply(x * 2, weight).sum().backward()
 def test_a_backward_that_writes_to_what_apply_was_given(write: str, reported: bool) -> None:
     """What forward has computed itself is nobody else's, and a write past autograd is meant."""
     assert ("writes-saved" in _kinds(KEPT.format(write))) is reported
+
+
+# What forward asks of a tensor that it has made of its inputs.
+ASKED = {
+    "computed": ("out = x * factor", "out.requires_grad", True),
+    "converted, which may be the input itself": ("out = x.float().contiguous()", "out.requires_grad", False),
+    "a view, which needs what its base needs": ("out = x.view(-1)", "out.requires_grad", False),
+    "an input": ("out = x * factor", "x.requires_grad", False),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_what_forward_has_computed_needs_no_gradient_there(name: str) -> None:
+    made, asked, told = ASKED[name]
+    source = SCALE.replace("return x * 2", f"{made}\n        seen = {asked}\n        return x * 2")
+    kinds = _kinds(f"{source}\nx = torch.ones(2, requires_grad=True)\nScale.apply(x, 3)\n")
+    assert ("grad-mode-in-forward" in kinds) is told
+    flags: list[bool] = []
+    runs = source.replace(f"seen = {asked}", f"flags.append({asked})")
+    exec(f"{runs}\nScale.apply(torch.ones(2, requires_grad=True), 3)", {"flags": flags})
+    assert flags == [not told]

@@ -35,6 +35,34 @@ symptom = len(list(net.parameters())) == 2
         "[nn.Linear(2, 2) for _ in range(2)]",
         "nn.ModuleList(nn.Linear(2, 2) for _ in range(2))",
     ),
+    "layers in a list that a part is given and keeps": Mistake(
+        HEAD
+        + """
+class Stack(nn.Module):
+    def __init__(self, layers):
+        super().__init__()
+        self.layers = layers  # <- GL311 ModuleAttribute
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = torch.tanh(layer(x))
+        return x
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stack = Stack([nn.Linear(2, 2) for _ in range(2)])
+        self.head = nn.Linear(2, 1)
+
+    def forward(self, x):
+        return self.head(self.stack(x))
+
+net = Net()
+symptom = len(list(net.parameters())) == 2
+""",
+        "[nn.Linear(2, 2) for _ in range(2)]",
+        "nn.ModuleList(nn.Linear(2, 2) for _ in range(2))",
+    ),
     "layers in a list that a method gives": Mistake(
         HEAD
         + """
@@ -383,3 +411,43 @@ class Net(nn.Module):
 Net()(torch.ones(1, 2)).sum().backward()
 """
     assert [code for _, code in findings(program) if code == "GL311"] == []
+
+
+HANDED_ON = """
+import torch
+from torch import nn
+
+class Stack(nn.Module):
+    def __init__(self, layers):
+        super().__init__()
+        self.layers = {kept}
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+class Net(nn.Module):
+    def __init__(self, n, d):
+        super().__init__()
+        layers = [nn.Linear(d, d) for _ in range(n)]
+        self.stack = Stack(layers={given})
+
+    def forward(self, x):
+        return self.stack(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "given", "told"),
+    [
+        ("layers", "layers", ["GL311"]),
+        ("list(layers)", "[layer for layer in layers]", ["GL311"]),
+        ("nn.ModuleList(layers)", "layers", []),
+        ("layers", "nn.ModuleList(layers)", []),
+    ],
+)
+def test_a_list_of_layers_that_a_part_is_given_is_found_where_nothing_makes_the_whole(
+    kept: str, given: str, told: list[str]
+) -> None:
+    assert [code for _, code in findings(HANDED_ON.format(kept=kept, given=given))] == told

@@ -50,6 +50,7 @@ def test_what_no_method_sets_is_reported_and_raises(case: str) -> None:
         ("ctx.factor = factor", "return grad * ctx.factor, None"),
         ("setattr(ctx, 'factor', factor)", "return grad * ctx.factor, None"),
         ("keep(ctx, factor)", "return grad * ctx.factor, None"),
+        ("ctx = keep(ctx, factor)\n        ctx.size = x.shape", "return grad * ctx.factor, None"),
         ("ctx.__dict__.update(factor=factor)", "return grad * ctx.factor, None"),
         ("pass", "if hasattr(ctx, 'factor'):\n    return grad * ctx.factor, None\nreturn grad, None"),
         ("pass", "try:\n    return grad * ctx.factor, None\nexcept AttributeError:\n    return grad, None"),
@@ -73,5 +74,5 @@ def test_what_may_be_set_elsewhere_is_quiet(forward: str, backward: str) -> None
 def test_other_code_may_set_it(old: str, new: str) -> None:
     """A decorator gets ctx, a base has other methods, and objects of long ago set it in `__init__`."""
     program = _program("pass", "return grad * ctx.factor, None").replace(old, new)
-    head = "from elsewhere import keeping\nimport torch\nclass Base(torch.autograd.Function): pass\n"
+    head = "from elsewhere import Base, keeping\n"
     assert not [event for event in events(head + program, "FunctionDefect") if event.kind == "never-set"]

@@ -200,6 +200,14 @@ def wrappers(m: Interpreter, s: State, call: Call) -> Result:
     return s.new(Instance(call.func, {"#func": call.args[0]}))
 
 
+@method("builtins.staticmethod", "__call__")
+def call_static(m: Interpreter, s: State, call: Call) -> Outcomes:
+    """What a decorator does that stands above `@staticmethod`: the object is a function, too."""
+    return m.call(
+        s, s[call.self].attrs["#func"], list(call.args), call.kwargs, call.site, call.text, call.unsure
+    )
+
+
 @method("builtins.property", "setter", "getter", "deleter")
 def property_setter(m: Interpreter, s: State, call: Call) -> Result:
     record = Instance(LibraryObject("builtins.property"), s[call.self].attrs)
@@ -241,6 +249,7 @@ def update_wrapper(m: Interpreter, s: State, call: Call) -> Result:
 
 
 def _note_wrapped(s: State, wrapper: Value, wrapped: Value) -> Value:
+    wrapped = attributes.function_of(s, wrapped)
     if s.get(wrapper, Func) is not None and s.get(wrapped, Func) is not None:
         s.edit(wrapper).attrs["__wrapped__"] = wrapped  # type: ignore[arg-type]
     return wrapper

@@ -66,6 +66,7 @@ def _run_function(m: Interpreter, s: State, ref: Ref, ctx: Ref, p: engine.Backwa
     out: list[State] = []
     versions = {c: s[s[c].storage].data for c in cotangents} if is_shared_gradient(s, p, ref) else {}  # type: ignore[index]
     versions = {**versions, **_saved_inputs(s, ctx)}
+    m.program.differentiated.add(id(s[cls].node))
     returned = m.call(s, called, [ctx, *cotangents], {}, p.site)
     others = [value for state, value in returned if state.exc is None]
     for state, value in returned:

@@ -174,7 +174,11 @@ class FunctionBody:
 
 
 class FunctionClass:
-    """A custom Function: its methods and what its text says of them."""
+    """A custom Function: its methods, also those of bases in its file, and what their text says.
+
+    Attributes:
+        closed: whether these are all methods that it has, and none of them overrides another.
+    """
 
     def __init__(self, s: State, record: Class) -> None:
         self.name = record.name
@@ -182,13 +186,19 @@ class FunctionClass:
         self.methods: dict[str, FunctionBody] = {}
         self.static: dict[str, bool] = {}
         self.module: Any = record.env.module
-        self.closed = record.mro[1:] == (LibraryObject("torch.autograd.Function"),)
-        for name, value in record.attrs.items():
+        lineage = [base for entry in record.mro if (base := s.get(entry, Class)) is not None]
+        here = [base for base in lineage if base.env.module is self.module]
+        defined = [(name, value) for base in here for name, value in base.attrs.items()]
+        for name, value in reversed(defined):
             wrapper = s.get(value, Instance)
             func = s.get(innermost(s, function_of(s, value)), Func)
             if func is not None:
                 self.methods[name] = FunctionBody(func.function, of_class=is_class_method(wrapper))
                 self.static[name] = wrapper is not None
+        others = [entry for entry in record.mro if s.get(entry, Class) not in here]
+        names = [name for name, _ in defined if name in self.methods]
+        overrides = len(names) > len(self.methods)
+        self.closed = others == [LibraryObject("torch.autograd.Function")] and not overrides
         self.forward = self.methods.get("forward")
         self.backward = self.methods.get("backward")
         self.setup = self.methods.get("setup_context")

@@ -117,6 +117,9 @@ def _maybe_copy(m: Interpreter, s: State, ref: Ref, call: Call, dtype: str | Non
     has_graph = tensor.requires_grad is not False or tensor.unsure_graph
     if has_graph and tensor.leaf is not False:
         made.leaf = None
+    if tensor.requires_grad and made.requires_grad is False:
+        # A copy that is made with gradients switched off needs none; the tensor itself still does.
+        made.requires_grad, made.leaf, made.detached_because = None, None, ""
     return out
 
 
