@@ -68,7 +68,7 @@ class ApplyArguments(Rule):
     code = "GL736"
     name = "apply-arguments"
     severity = Severity.ERROR
-    predicts = "positional argument"
+    predicts = "argument"
 
     def on_function_error(self, event: FunctionError) -> Iterator[Violation]:
         if event.kind == "apply-arguments":

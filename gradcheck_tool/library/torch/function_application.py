@@ -31,7 +31,7 @@ from gradcheck_tool.interp.exceptions import guard
 from gradcheck_tool.interp.facts import CallbackRan, LibraryCalled
 from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.ir import nodes as ir
-from gradcheck_tool.library.torch.function_inputs import forward_takes
+from gradcheck_tool.library.torch.function_inputs import misfit
 from gradcheck_tool.library.torch.function_text import FunctionBody, is_class_method
 from gradcheck_tool.library.torch.tensor_values import adopt, as_tensor
 
@@ -57,8 +57,9 @@ def apply(m: Interpreter, s: State, call: Call) -> Result:
     if forward is None:
         return unknown()
     m.tell(s, LibraryCalled("torch.autograd.Function.apply", replace(call, receiver=cls)))
-    if not forward_takes(m, s, cls, call):
-        return NONE
+    refused = misfit(m, s, cls, call)
+    if refused is not None:
+        return refused
     args = [*call.args, *call.kwargs.values()]
     tensors = [a for a in args if isinstance(a, Ref) and s.get(a, Tensor) is not None]
     versions = {ref: s[s[ref].storage].version for ref in tensors if s[ref].requires_grad and s.grad}

@@ -6,42 +6,45 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.events import FunctionError
 from gradcheck_tool.domain.records import Class, Func, Instance
+from gradcheck_tool.domain.values import NONE, Value, unknown
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.function_text import is_class_method
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
-    from gradcheck_tool.domain.values import Value
     from gradcheck_tool.interp.api import Call, Interpreter
 
 
-def forward_takes(m: Interpreter, s: State, cls: Value, call: Call) -> bool:
-    """Can `forward` be called with what `apply` is given? Lets Python raise where it cannot.
+def misfit(m: Interpreter, s: State, cls: Value, call: Call) -> Value | None:
+    """What `apply` gives where `forward` cannot take its arguments: Python raises. None where it can.
 
     A `forward` below a decorator of the repository may get something else, and so may one that takes any
-    number of arguments.
+    number of arguments. How many `*args` there are is often not known for certain: then nothing is known.
     """
     record, found = s.get(cls, Class), attributes.in_class(s, cls, "forward")
     func = s.get(attributes.function_of(s, found), Func) if found is not None else None
     if record is None or func is None or call.unsure or call.kwargs or "__wrapped__" in func.attrs:
-        return True
+        return None
     own = attributes.in_class(s, cls, "setup_context") is None
     params = func.function.params[own + is_class_method(s.get(found, Instance)) :]
     if any(p.kind is not ir.ParamKind.POSITIONAL for p in params):
-        return True
+        return None
     needed = sum(p.name not in func.defaults for p in params)
     given = len(call.args)
     if needed <= given <= len(params):
-        return True
+        return None
+    if any(getattr(arg, "star", "") for arg in getattr(call.site.node, "args", ())):
+        return unknown()
     name, most = record.name, len(params)
-    text = f"{name}.forward() takes {most + own} positional arguments but {given + own} were given"
     if given < needed:
         text = f"{name}.forward() missing {needed - given} required positional argument"
+    else:
+        text = f"{name}.forward() takes {most + own} positional arguments but {given + own} were given"
     detail = _counted(needed, most, given)
     event = FunctionError(site=call.site, text=text, kind="apply-arguments", function=name, detail=detail)
     m.raise_exception(s, "TypeError", event)
-    return False
+    return NONE
 
 
 def _counted(least: int, most: int, given: int) -> str:
