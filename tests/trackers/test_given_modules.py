@@ -130,3 +130,43 @@ def test_what_is_moved_and_called_is_a_module() -> None:
     assert [finding.code for finding in told(MOVED)] == ["GL311"]
     assert told(MOVED.replace("[head(x)", "[head * x")) == []
     assert told(MOVED.replace("[head.to(device)", "[head.bind(device)")) == []
+
+
+HANDED_ON = """
+import torch
+from torch import nn
+
+class Stack(nn.Module):
+    def __init__(self, layers):
+        super().__init__()
+        self.layers = {kept}
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+class Net(nn.Module):
+    def __init__(self, n, d):
+        super().__init__()
+        layers = [nn.Linear(d, d) for _ in range(n)]
+        self.stack = Stack(layers={given})
+
+    def forward(self, x):
+        return self.stack(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "given", "told"),
+    [
+        ("layers", "layers", ["GL311"]),
+        ("list(layers)", "[layer for layer in layers]", ["GL311"]),
+        ("nn.ModuleList(layers)", "layers", []),
+        ("layers", "nn.ModuleList(layers)", []),
+    ],
+)
+def test_a_list_of_layers_that_a_part_is_given_is_found_where_nothing_makes_the_whole(
+    kept: str, given: str, told: list[str]
+) -> None:
+    assert [code for _, code in findings(HANDED_ON.format(kept=kept, given=given))] == told
