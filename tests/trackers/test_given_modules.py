@@ -6,7 +6,7 @@ import pytest
 
 from gradcheck_tool.analysis.program import check_source
 from tests.open_programs import HEAD, told
-from tests.running import RULES, happened
+from tests.running import RULES, findings, happened
 
 TESTED = (
     HEAD
@@ -158,7 +158,7 @@ class Net(nn.Module):
 
 
 @pytest.mark.parametrize(
-    ("kept", "given", "told"),
+    ("kept", "given", "codes"),
     [
         ("layers", "layers", ["GL311"]),
         ("list(layers)", "[layer for layer in layers]", ["GL311"]),
@@ -167,6 +167,6 @@ class Net(nn.Module):
     ],
 )
 def test_a_list_of_layers_that_a_part_is_given_is_found_where_nothing_makes_the_whole(
-    kept: str, given: str, told: list[str]
+    kept: str, given: str, codes: list[str]
 ) -> None:
-    assert [code for _, code in findings(HANDED_ON.format(kept=kept, given=given))] == told
+    assert [code for _, code in findings(HANDED_ON.format(kept=kept, given=given))] == codes
