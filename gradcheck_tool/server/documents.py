@@ -120,7 +120,7 @@ def _program(
 
 def _name(uri: str) -> str:
     """A name for what has none: its own, as several may be open."""
-    return f"untitled-{blake2b(uri.encode(), digest_size=6).hexdigest()}"
+    return f"untitled-{blake2b(uri.encode(errors='surrogatepass'), digest_size=6).hexdigest()}"
 
 
 def _notebook(program: Program) -> str:

@@ -140,7 +140,7 @@ class Worker:
         session.checker.pace = pace
         try:
             if task.unnamed or not task.path.exists():
-                outcome = session.check_text(task.text.encode(), str(task.path))
+                outcome = session.check_text(task.text.encode(errors="surrogatepass"), str(task.path))
             else:
                 outcome = session.check([task.path])
         finally:
@@ -169,8 +169,8 @@ class Worker:
 def _told(session: Session, task: Task) -> Answer:
     """The answer to a question."""
     if isinstance(task, FixAll):
-        data = session.fix_text(task.text.encode(), str(task.path), False)
-        return Answer(task.number, text=data.decode())
+        data = session.fix_text(task.text.encode(errors="surrogatepass"), str(task.path), False)
+        return Answer(task.number, text=data.decode(errors="surrogatepass"))
     if isinstance(task, Lenses):
         cache = session.config(task.path.parent).root / CACHE_FOLDER
         return Answer(task.number, lenses=tuple(lenses(task.path, task.text, cache)))

@@ -53,7 +53,7 @@ class ModuleCache:
     def update(self, path: Path, text: str) -> None:
         """Take a file to have this text from now on."""
         self.forget(path)
-        self._texts[path] = text.encode()
+        self._texts[path] = text.encode(errors="surrogatepass")
 
     @contextmanager
     def having(self, path: Path, data: bytes) -> Iterator[None]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from gradcheck_tool.analysis.made_objects import most_different
+from gradcheck_tool.domain.state import State
+from gradcheck_tool.domain.values import FALSE, NONE, TRUE, LibraryObject, Tup, Value
 from tests.cases import each
 from tests.open_programs import HEAD, Open, check_open
 
@@ -85,3 +88,19 @@ class Block(nn.Module):
 @each(OPEN)
 def test_open_programs(program: Open) -> None:
     check_open(program)
+
+
+def chosen(*objects: Value) -> list[Value]:
+    return [value for _, value in most_different([(State(), value) for value in objects])]
+
+
+def test_those_are_chosen_that_have_what_the_others_have_not() -> None:
+    first, on, none, both = (
+        Tup(parts) for parts in ((TRUE,), (FALSE,), (NONE,), (FALSE, LibraryObject("torch.exp")))
+    )
+    assert chosen(first, on, none, both) == [first, both, none]
+
+
+def test_parts_of_parts_count() -> None:
+    first, same, other = (Tup((Tup((part,)),)) for part in (TRUE, TRUE, FALSE))
+    assert chosen(first, same, other) == [first, other]

@@ -73,6 +73,7 @@ def test_open_programs(program: Open) -> None:
         ("def gate", "@torch.no_grad()\ndef gate"),
         ("return y", "return y.detach()"),
         ("return y", "print(y)"),
+        ("    y *= x", "    shown = x.cpu()\n    y *= x + len(shown)"),
     ],
 )
 def test_what_prepares_data_or_leaves_autograd_is_given_none(old: str, new: str) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
+import pytest
+
 from gradcheck_tool.domain.state import State
 from gradcheck_tool.domain.values import Symbol
-from gradcheck_tool.interp.opposites import opposite_last
+from gradcheck_tool.interp.opposites import going_on, opposite_last
 
 NORM, ACT, DROP = (Symbol(key) for key in ("norm", "act", "drop"))
 
@@ -32,3 +36,10 @@ def test_none_is_dropped() -> None:
 def test_a_condition_that_one_way_has_not_met_does_not_count() -> None:
     states = [way(True), way(False), way(False, True)]
     assert opposite_last(states)[-2] is states[0]
+
+
+@pytest.mark.parametrize(("making", "chosen"), [(True, 0), (False, 1)])
+def test_it_is_for_constructors(making: bool, chosen: int) -> None:
+    states = [way(True, True), way(True, False), way(False, False)]
+    budget = SimpleNamespace(making=making, few=lambda states: states[-2:])
+    assert going_on(budget, states)[0] is states[chosen]  # type: ignore[arg-type]

@@ -4,7 +4,7 @@ import pytest
 
 from gradcheck_tool.analysis.pace import Outdated
 from gradcheck_tool.server.reading import read
-from gradcheck_tool.server.tasks import Check, Forget, Know, Reload, Settings
+from gradcheck_tool.server.tasks import Check, FixAll, Forget, Know, Reload, Settings
 from gradcheck_tool.server.worker import Worker
 from gradcheck_tool.session.session import Options, Session
 from tests.server.long_program import LONG
@@ -59,6 +59,15 @@ def test_what_is_no_program_yet_is_broken_at_once(counted, tmp_path):
     assert check(worker, tmp_path, f"{WRONG}y.") == ([], True)
     assert check(worker, tmp_path, WRONG) == (["GL201"], False)
     assert checks == ["a.py"]
+
+
+def test_half_a_character_is_no_program_yet(counted, tmp_path):
+    worker, _ = counted
+    half = f"{WRONG}z = '\ud800'\n"
+    assert check(worker, tmp_path, half) == ([], True)
+    *_, fixed = worker.carry_out(FixAll(2, tmp_path, tmp_path / "a.py", half))
+    assert fixed.text == half
+    assert check(worker, tmp_path, WRONG) == (["GL201"], False)
 
 
 @pytest.mark.parametrize("between", ["know", "forget", "reload"])
