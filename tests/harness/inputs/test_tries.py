@@ -1,16 +1,10 @@
 """What a try with guessed arguments shows: mistakes that all arguments meet, shapes, compiled code."""
 
-import sys
-
 import pytest
 import torch
 
 from gradcheck_tool.findings import Severity
 from gradcheck_tool.gradcheck import check_function
-from gradcheck_tool.harness.discovery import Discovery
-from gradcheck_tool.harness.inputs.case import InputSettings
-from gradcheck_tool.harness.inputs.finding import cases
-from gradcheck_tool.harness.loading import load_function
 
 TUPLES = """
 import torch
@@ -187,25 +181,6 @@ class Elsewhere(Function):
     def backward(ctx, g):
         return g / 2, None, None
 """
-
-
-@pytest.fixture
-def found(tmp_path):
-    """A Function of a program, and the arguments that are made up for it."""
-    path, modules = list(sys.path), set(sys.modules)
-
-    def run(source):
-        file = tmp_path / "to_be_tried.py"
-        file.write_text(source)
-        (ref,) = Discovery().functions([file])
-        function = load_function(ref)
-        return function, cases(function, ref, InputSettings())
-
-    yield run
-    sys.path[:] = path
-    for name in set(sys.modules) - modules:
-        if name == "to_be_tried":
-            del sys.modules[name]
 
 
 @pytest.mark.parametrize("gradient", ["g.unsqueeze(dim) * x.softmax(dim)", "g.unsqueeze(dim) * x"])

@@ -68,7 +68,8 @@ _TABLE: tuple[tuple[str, Sequence[Spec]], ...] = (
     (r"mode|how|kind|method|variant|type", (plain("mean"), plain("sum"), plain(0))),
     (r"dtype|.*_dtype", (function("dtype", torch.float32), plain(None))),
     (r"device", (function("device", torch.device("cpu")), plain(None))),
-    (r"generator|(process_)?group|comm|handle|name|tag|opts?|options|kwargs|seed", (plain(None), plain(0))),
+    (r"(.*_)?(process_)?group|comm|generator|handle", (plain(None), plain(0))),
+    (r"name|tag|opts?|options|kwargs|seed", (plain(None), plain(0))),
     (r"shape|(in|out)(put)?_(size|shape)|size_out|target_shape", _SHAPES),
     (
         r".*(fn|func|function|callable|closure|activation|act|module|model|net|layer|run_function)|f|g",

@@ -87,6 +87,13 @@ def _sequence(spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
         yield Several((spec,))
 
 
+def _grown(spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
+    """A list that forward fills, or takes from."""
+    if not isinstance(spec, Several):
+        yield Several((), as_list=True)
+        yield Several((TensorSpec((SIDE, SIDE), grad=False),), as_list=True)
+
+
 def _integer(_spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
     yield plain(SIDE)
     yield plain(1)
@@ -207,6 +214,8 @@ _SOURCES: tuple[tuple[str, _Repair], ...] = (
         _rank,
     ),
     (r"(\d)-dimensional|(\d) dimensions?|(?:dim|ndim)(?:\(\))? == (\d)", _rank),
+    (r"subscripts in the equation \((\d+)\)", _rank),
+    (r"has no attribute '(?:append|extend|insert|pop)'", _grown),
     (r"shape\[-?\d*:\] == \((\d+(?:, ?\d+)*),?\)", _trailing),
     (r"invalid gradient .*got \[([\d, ]*)\] but expected shape compatible with \[([\d, ]*)\]", _returned),
     (r"\((?:\.{3}|\*|[A-Za-z_]\w*), ?(\d+(?:, ?\d+)*)\)", _trailing),

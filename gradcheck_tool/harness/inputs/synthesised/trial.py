@@ -18,6 +18,7 @@ from torch import Tensor
 
 from gradcheck_tool.gradcheck.held import held_by_others
 from gradcheck_tool.gradcheck.tree import flatten
+from gradcheck_tool.harness.alone import joined
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -106,6 +107,8 @@ def try_call(call: Callable[..., Any], args: Sequence[Any], bodies: Sequence[tup
     except TooSlowError:
         return Outcome(f"works for longer than {_SECONDS:g} s", 0)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - guessed arguments make user code raise anything
+        if joined(str(error)):
+            return try_call(call, args, bodies)
         outcome = _failed(error, stage, bodies)
         return replace(outcome, mistaken=outcome.mistaken and not any(map(_is_several, args)))
 
@@ -157,7 +160,8 @@ def _finite(value: Tensor) -> bool:
 def _failed(error: BaseException, stage: int, bodies: Sequence[tuple[int, Body]]) -> Outcome:
     """Where in forward or backward an exception came from."""
     problem = f"{type(error).__name__}: {_shortened(' '.join(str(error).split()))}"
-    missing = isinstance(error, ImportError) or _NOT_HERE.search(problem) is not None
+    # A program ends where what it needs is absent; arguments are refused with exceptions.
+    missing = isinstance(error, (ImportError, SystemExit)) or _NOT_HERE.search(problem) is not None
     problem += _asserted(error)
     by_code = {id(body.code): (at, body) for at, body in bodies}
     trace, place = error.__traceback__, None
