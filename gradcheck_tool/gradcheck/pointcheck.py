@@ -24,6 +24,7 @@ from gradcheck_tool.gradcheck.compare import (
     plainly_alike,
 )
 from gradcheck_tool.gradcheck.kinks import has_become_singular, is_continuous, outside_subgradient
+from gradcheck_tool.gradcheck.knobs import knobs_of
 from gradcheck_tool.gradcheck.manifolds import PROJECTIONS, recognised
 from gradcheck_tool.gradcheck.observed import observed
 from gradcheck_tool.gradcheck.pointreport import body_at, report
@@ -122,6 +123,9 @@ def _evident(session: Session, mismatches: list[Mismatch], label: str) -> list[M
     if label.startswith("argument") and not has_effect(session.problem, varied):
         session.notes.append(f"{label} changes the gradient and no output: it is for backward alone")
         return []
+    if label.startswith("argument") and (told := _for_backward(session)) is not None:
+        session.notes.append(f"not judged at {label}: {told} is for backward alone, and may have to fit")
+        return []
     if label.startswith("batch") and _misfits(session, varied, cotangent):
         return []
     return [
@@ -130,6 +134,16 @@ def _evident(session: Session, mismatches: list[Mismatch], label: str) -> list[M
         if not m.at_kink
         or (is_continuous(varied, m.index, session.draws) and not _is_singular(session, varied, m))
     ]
+
+
+def _for_backward(session: Session) -> str | None:
+    """An argument that changes the gradient at the given inputs and no output."""
+    spread = session.draws.spread(session.problem.base)  # so large that a bound shows
+    position = next(iter(knobs_of(session.problem, spread)), None)
+    if position is None:
+        return None
+    known = position < len(session.names) and session.names[position]
+    return f"argument `{known}`" if known else f"argument {position}"
 
 
 def _is_singular(session: Session, varied: Problem, m: Mismatch) -> bool:

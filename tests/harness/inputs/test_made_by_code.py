@@ -6,6 +6,7 @@ import textwrap
 import pytest
 import torch
 
+from gradcheck_tool.gradcheck import check_function
 from gradcheck_tool.harness.discovery import Discovery
 from gradcheck_tool.harness.inputs.case import InputSettings
 from gradcheck_tool.harness.inputs.finding import cases
@@ -295,3 +296,59 @@ def test_a_search_keeps_to_its_time(found, monkeypatch):
     _, inputs = found(SECRET)
     assert inputs.cases == ()
     assert "no arguments found in 0 s" in inputs.tried[-1]
+
+
+BLOCKS = """
+    import torch
+    from torch import nn
+
+
+    class Block(nn.Module):
+        def __init__(self, f):
+            super().__init__()
+            self.f = f
+
+        def forward(self, x, **given):
+            first, second = x.chunk(2, dim=2)
+            with torch.no_grad():
+                return torch.cat([first + self.f(second), second], dim=2)
+
+        def undone(self, y, dy, **given):
+            first, second = y.chunk(2, dim=2)
+            upper, lower = dy.chunk(2, dim=2)
+            with torch.enable_grad():
+                second = second.detach().requires_grad_()
+                moved = self.f(second)
+                moved.backward(upper)
+            with torch.no_grad():
+                x = torch.cat([first - moved, second.detach()], dim=2)
+                return x, torch.cat([upper, lower + second.grad], dim=2)
+
+
+    class Reversible(Function):
+        @staticmethod
+        def forward(ctx, x, blocks, options):
+            ctx.options = options
+            for block, option in zip(blocks, options):
+                x = block(x, **option)
+            ctx.y = x.detach()
+            ctx.blocks = blocks
+            return x
+
+        @staticmethod
+        def backward(ctx, dy):
+            y = ctx.y
+            for block, option in zip(ctx.blocks[::-1], ctx.options[::-1]):
+                y, dy = block.undone(y, dy, **option)
+            return dy, None, None
+"""
+
+
+def test_lists_of_objects_that_have_what_is_read_of_each(found):
+    function, made = found(BLOCKS)
+    assert made.cases, made.tried
+    x, blocks, options = made.cases[0].args
+    assert x.dim() == 3
+    assert type(blocks[0]).__name__ == "Block"
+    assert {*map(len, options)} == {0}
+    assert check_function(function, made.cases[0].args, **made.cases[0].options).ok

@@ -274,3 +274,35 @@ def test_a_kernel_for_another_device_ends_the_search(found):
     _, made = found(ELSEWHERE)
     assert made.cases == ()
     assert "needs what is not here: NotImplementedError: Could not run" in made.tried[-1]
+
+
+ZIPPED = """
+import torch
+from torch.autograd import Function
+
+
+class Zipped(Function):
+    @staticmethod
+    def forward(ctx, keys, values):
+        ctx.save_for_backward(keys, values)
+        parts = zip(keys.split(2), values.split(2))
+        return sum(k.exp().sum() * v.sum() for k, v in parts)
+
+    @staticmethod
+    def backward(ctx, g):
+        keys, values = ctx.saved_tensors
+        dkeys, dvalues = torch.zeros_like(keys), torch.zeros_like(values)
+        parts = zip(keys.split(2), values.split(2), dkeys.split(2), dvalues.split(2))
+        for k, v, dk, dv in parts:
+            dk.copy_(g * k.exp() * v.sum())
+            dv.copy_((g * k.exp().sum()).expand_as(dv))
+        return dkeys, dvalues
+"""
+
+
+def test_ends_that_a_loop_through_two_tensors_leaves_out_are_not_made(found):
+    function, made = found(ZIPPED)
+    assert made.cases, made.tried
+    keys, values = made.cases[0].args
+    assert len(keys.split(2)) == len(values.split(2))
+    assert check_function(function, made.cases[0].args).ok

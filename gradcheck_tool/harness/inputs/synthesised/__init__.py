@@ -18,6 +18,7 @@ from gradcheck_tool.harness.inputs.synthesised.domains import (
     judged,
     right_domain,
 )
+from gradcheck_tool.harness.inputs.synthesised.knobs import guessed_knob
 from gradcheck_tool.harness.inputs.synthesised.objects import with_objects
 from gradcheck_tool.harness.inputs.synthesised.parameters import parameters_of_function
 from gradcheck_tool.harness.inputs.synthesised.specs import Made, Plain, describe
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from gradcheck_tool.harness.functions import FunctionRef
     from gradcheck_tool.harness.inputs.case import InputSettings
+    from gradcheck_tool.harness.inputs.synthesised.parameters import Parameter
     from gradcheck_tool.harness.inputs.synthesised.search import Found, State
 
 _DRAWS = 2
@@ -63,29 +65,38 @@ def synthesised_cases(function: Any, ref: FunctionRef, settings: InputSettings) 
     if found.state is not None:
         made = _drawn(maker, found, found.state, budget)
         texts = tuple(map(describe, found.state))
-    doubtful = _are_doubtful(function, made)
-    if not _is_elsewhere(found) and (
-        not made or doubtful or _is_poor(found) or _has_objects(found.state or ())
-    ):
+    doubt = _doubt(function, made, parameters)
+    if not _is_elsewhere(found) and (not made or doubt or _is_poor(found) or _has_objects(found.state or ())):
         # What callers pass is better than a call that moves nothing, or that backward does not count, and
         # than objects that nobody has made before.
         called = captured_calls(function, ref, sites, maker, budget)
-        made = called if called or doubtful else made
-    if not made and not doubtful:
+        if called:
+            made, doubt = called, _doubt(function, called, ())
+    if doubt:
+        return Synthesised((), doubt, texts, names)
+    if not made:
         return Synthesised((), _problem(found, budget), texts, names)
-    if not made or _are_doubtful(function, made):
-        return Synthesised(
-            (), "the gradient is right for none of the functions that were passed", texts, names
-        )
     return Synthesised(made[: settings.limit], "", texts, names)
 
 
-def _are_doubtful(function: Any, made: Sequence[Case]) -> bool:
-    """Whether a gradient is wrong with a function among the arguments that was guessed.
+def _doubt(function: Any, made: Sequence[Case], parameters: Sequence[Parameter]) -> str:
+    """Why a gradient that is wrong for these arguments says nothing; empty where it does, or is right.
 
-    A solver or a checkpoint is right for the functions it is made for; what was guessed is none of them.
+    A solver or a checkpoint is right for the functions it is made for; what was guessed is none of them. What
+    backward alone reads has to fit the other arguments; `parameters` are those that were guessed.
     """
-    return any(calls_a_guess(case.args) and judged(function, case.args) == "wrong" for case in made)
+    for case in made:
+        if calls_a_guess(case.args):
+            why = "the gradient is right for none of the functions that were passed"
+        elif (knob := guessed_knob(function, case.args, parameters)) is not None:
+            why = (
+                f"`{knob}` changes the gradient and no output, and the gradient is wrong for what was guessed"
+            )
+        else:
+            continue
+        if judged(function, case.args) == "wrong":
+            return why
+    return ""
 
 
 def _is_elsewhere(found: Found) -> bool:

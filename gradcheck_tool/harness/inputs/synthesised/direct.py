@@ -123,12 +123,17 @@ def search_directly(maker: Maker, parameters: Sequence[Parameter], budget: Budge
     found = _search(maker, parameters, budget.share(_SECONDS))
     if found.state is None or not found.outcome or found.outcome.problem:
         return found
-    state = without_unused(found.state, lambda s: _good(maker.attempt(s)), maker.unused)
-    state = with_distinct_sizes(state, lambda s: _good(maker.attempt(s)))
+    state = _as_long_as_used(maker, found.state)
+    # A loop through two tensors at once ends with the shorter one: the rest of the longer has no influence.
+    state = _as_long_as_used(maker, with_distinct_sizes(state, lambda s: _good(maker.attempt(s))))
     wanting = tuple(_wanting(spec) for spec in state)
     state = wanting if _good(maker.attempt(wanting)) else state
     outcome = maker.attempt(state)
     return replace(found, state=needing(state, outcome.gradients), outcome=outcome)
+
+
+def _as_long_as_used(maker: Maker, state: State) -> State:
+    return without_unused(state, lambda s: _good(maker.attempt(s)), maker.unused)
 
 
 def _search(maker: Maker, parameters: Sequence[Parameter], budget: Budget) -> Found:

@@ -17,7 +17,7 @@ from gradcheck_tool.gradcheck.rng import preserved
 from gradcheck_tool.harness.inputs.synthesised.budget import Budget
 from gradcheck_tool.harness.inputs.synthesised.parameters import Parameter, maker_of, parameters_of
 from gradcheck_tool.harness.inputs.synthesised.search import Search
-from gradcheck_tool.harness.inputs.synthesised.specs import Made, Spec, TensorSpec, build
+from gradcheck_tool.harness.inputs.synthesised.specs import Made, Several, Spec, TensorSpec, build
 from gradcheck_tool.harness.inputs.synthesised.trial import Outcome, limited
 
 if TYPE_CHECKING:
@@ -41,8 +41,16 @@ def with_objects(parameters: list[Parameter]) -> list[Parameter]:
         specs = specs or [spec for cls in _namesakes(parameter) for spec in _of_class(cls)]
         if not specs and parameter.usage.attributes and not parameter.objects:
             specs = _with_attributes(frozenset(parameter.usage.attributes), parameter.module)
-        parameter.objects = tuple(specs) or parameter.objects
+        listed = _listed(parameter) if not specs and not parameter.objects else []
+        parameter.objects = (*specs, *listed) or parameter.objects
     return parameters
+
+
+def _listed(parameter: Parameter) -> list[Several]:
+    """Lists of objects that have what is read of the things in a parameter."""
+    items = parameter.usage.items
+    made = _with_attributes(frozenset(items), parameter.module) if items else []
+    return [Several((spec,), as_list=True) for spec in made]
 
 
 def _annotated(parameter: Parameter) -> Iterator[type]:

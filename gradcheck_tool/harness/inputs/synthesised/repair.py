@@ -94,6 +94,13 @@ def _grown(spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
         yield Several((TensorSpec((SIDE, SIDE), grad=False),), as_list=True)
 
 
+def _mapping(spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
+    """Keyword arguments that are handed on: none."""
+    yield plain({})
+    if isinstance(spec, Several):
+        yield replace(spec, items=(plain({}),) * len(spec.items))
+
+
 def _integer(_spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
     yield plain(SIDE)
     yield plain(1)
@@ -215,6 +222,7 @@ _SOURCES: tuple[tuple[str, _Repair], ...] = (
     ),
     (r"(\d)-dimensional|(\d) dimensions?|(?:dim|ndim)(?:\(\))? == (\d)", _rank),
     (r"subscripts in the equation \((\d+)\)", _rank),
+    (r"argument after \*\* must be a mapping", _mapping),
     (r"has no attribute '(?:append|extend|insert|pop)'", _grown),
     (r"shape\[-?\d*:\] == \((\d+(?:, ?\d+)*),?\)", _trailing),
     (r"invalid gradient .*got \[([\d, ]*)\] but expected shape compatible with \[([\d, ]*)\]", _returned),

@@ -48,6 +48,7 @@ class Usage:
         none: it is compared with None.
         words: strings that it is compared with.
         attributes: what is read of it that no tensor has.
+        items: what is read of the things in it.
     """
 
     rank: int | None = None
@@ -60,6 +61,7 @@ class Usage:
     none: bool = False
     words: list[str] = field(default_factory=list)
     attributes: set[str] = field(default_factory=set)
+    items: set[str] = field(default_factory=set)
 
 
 class Body:
@@ -90,12 +92,11 @@ class Body:
         named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg]
         found = {item.arg: frozenset([item.arg]) for item in named if item is not None}
         for node in ast.walk(self.tree):
-            if isinstance(node, ast.Assign):
-                sources = self._from(node.value, found)
-                for target in node.targets:
-                    for name in ast.walk(target):
-                        if isinstance(name, ast.Name):
-                            found[name.id] = found.get(name.id, frozenset()) | sources
+            for target, value in _given(node):
+                sources = self._from(value, found)
+                for name in ast.walk(target):
+                    if isinstance(name, ast.Name):
+                        found[name.id] = found.get(name.id, frozenset()) | sources
         return found
 
     def suspects(self, row: int) -> frozenset[str]:
@@ -230,6 +231,7 @@ def _merge(usage: Usage, more: Usage) -> None:
     usage.least = max(usage.least, more.least)
     usage.words += [word for word in more.words if word not in usage.words]
     usage.attributes |= more.attributes
+    usage.items |= more.items
     for name in ("tensor", "called", "iterated", "number", "flag", "none"):
         setattr(usage, name, getattr(usage, name) or getattr(more, name))
 
@@ -238,8 +240,8 @@ def _note(usage: Usage, change: Mapping[str, Any]) -> None:
     for key, value in change.items():
         if key == "least":
             usage.least = max(usage.least, value)
-        elif key == "attributes":
-            usage.attributes |= value
+        elif key in ("attributes", "items"):
+            setattr(usage, key, getattr(usage, key) | value)
         elif key == "words":
             usage.words += [word for word in value if word not in usage.words]
         else:
@@ -259,8 +261,8 @@ def _facts(node: ast.AST) -> Iterator[tuple[str, dict[str, Any]]]:
         yield from _of_call(node)
     elif isinstance(node, ast.Subscript):
         yield from _of_subscript(node)
-    elif isinstance(node, ast.For) and isinstance(node.iter, ast.Name):
-        yield node.iter.id, {"iterated": True}
+    elif isinstance(node, ast.For):
+        yield from _of_loop(node)
     elif isinstance(node, ast.Starred) and isinstance(node.value, ast.Name):
         yield node.value.id, {"iterated": True}
     elif isinstance(node, (ast.If, ast.IfExp)):
@@ -269,6 +271,45 @@ def _facts(node: ast.AST) -> Iterator[tuple[str, dict[str, Any]]]:
                 yield part.id, {"flag": True}
     elif isinstance(node, ast.Compare) and isinstance(node.left, ast.Name):
         yield from _of_comparison(node, node.left.id)
+
+
+def _of_loop(node: ast.For) -> Iterator[tuple[str, dict[str, Any]]]:
+    """`for block in blocks[::-1]`, `for block, given in zip(blocks, all_given)`."""
+    for target, source in _rounds(node):
+        whole = _whole(source)
+        if whole is None:
+            continue
+        read = [
+            part.attr
+            for part in ast.walk(node)
+            if isinstance(part, ast.Attribute) and ast.unparse(part.value) == ast.unparse(target)
+        ]
+        yield whole, {"iterated": True, "items": {name for name in read if not hasattr(torch.Tensor, name)}}
+
+
+def _given(node: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
+    """What one statement gives names to, with where that comes from."""
+    if isinstance(node, ast.Assign):
+        return [(target, node.value) for target in node.targets]
+    return _rounds(node) if isinstance(node, ast.For) else []
+
+
+def _rounds(node: ast.For) -> list[tuple[ast.expr, ast.expr]]:
+    """The names that each round of a loop gives something, with what it goes through."""
+    if not (isinstance(node.iter, ast.Call) and ast.unparse(node.iter.func) == "zip"):
+        return [(node.target, node.iter)]
+    if not isinstance(node.target, ast.Tuple):
+        return []
+    return list(zip(node.target.elts, node.iter.args, strict=False))
+
+
+def _whole(source: ast.expr) -> str | None:
+    """`blocks` for itself, for a part of it and for it in reverse."""
+    if isinstance(source, ast.Subscript) and isinstance(source.slice, ast.Slice):
+        source = source.value
+    if isinstance(source, ast.Call) and ast.unparse(source.func) == "reversed" and source.args:
+        source = source.args[0]
+    return source.id if isinstance(source, ast.Name) else None
 
 
 def _of_assignment(node: ast.Assign) -> Iterator[tuple[str, dict[str, Any]]]:
