@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.autograd import gradcheck
+from torch.autograd.gradcheck import GradcheckError
 
 from benchmarks.gradcheck.compare_torch import costs, headline, line, total
 from gradcheck_tool.gradcheck import check_function
@@ -48,7 +49,7 @@ def is_checked(func: Any, args: Sequence[Any]) -> str | None:
     try:
         func.apply(*map(wide, args))
         gradcheck(func.apply, tuple(map(wide, args)), fast_mode=True)
-    except torch.autograd.gradcheck.GradcheckError:
+    except GradcheckError:
         return "fails"
     except Exception:  # noqa: BLE001 - of arguments in double precision as well
         return None
