@@ -78,16 +78,12 @@ def trained_arguments(s: State, ends: Iterable[FrameExit], given: Mapping[str, V
         given: the arguments of which something is known, and the others.
     """
     writing = [end.state for end in ends if has_written(s, end.state)]
-    taken = [
-        {name: tensor for name, value in given.items() if (tensor := _taken_for(state, value)) is not None}
-        for state in writing
-    ]
-    first = [name for tensors in taken[:1] for name in [*tensors][:1]]
+    first = [name for state in writing[:1] for name in _tensors_among(state, given)[:1]]
     written = [
         name
-        for state, tensors in zip(writing, taken, strict=True)
-        for name, tensor in tensors.items()
-        if state[tensor.storage].site is not None
+        for state in writing
+        for name, value in given.items()
+        if (tensor := _taken_for(state, value)) is not None and state[tensor.storage].site is not None
     ]
     return [name for name in dict.fromkeys(first + written) if _GIVEN.search(name) is None]
 
@@ -104,12 +100,7 @@ def is_set(name: str) -> bool:
 
 def tensor_arguments(ends: Iterable[FrameExit], given: Mapping[str, Value]) -> tuple[list[str], list[str]]:
     """The arguments that a loss takes for tensors: those to be differentiated, and targets and the like."""
-    taken = [
-        name
-        for end in ends
-        for name, value in given.items()
-        if _taken_for(end.state, value) is not None or _is_operand(end.state, value)
-    ]
+    taken = [name for end in ends for name in _tensors_among(end.state, given)]
     names = [name for name in dict.fromkeys(taken) if not is_set(name)]
     return (
         [name for name in names if _GIVEN.search(name) is None],
@@ -143,13 +134,24 @@ def _taken_for(s: State, value: Value) -> Tensor | None:
     return s.get(s.memory.get(value, s.memory.get(Symbol(("tensor", value)))), Tensor)
 
 
-def _is_operand(s: State, value: Value) -> bool:
-    """Is an unknown argument a term or a factor of what has been taken for a tensor?"""
-    sums = (known.key[1] for known in s.memory if isinstance(known.key, tuple) and known.key[0] == "tensor")  # type: ignore[union-attr]
-    return isinstance(value, Symbol) and any(
-        isinstance(at, Symbol) and isinstance(at.key, tuple) and at.key[0] == "op" and value in at.key[2:]
-        for at in sums
-    )
+def _tensors_among(s: State, given: Mapping[str, Value]) -> list[str]:
+    """The arguments that are tensors, as they have been used."""
+    operands = _operands(s)
+    return [name for name, value in given.items() if value in operands or _taken_for(s, value) is not None]
+
+
+def _operands(s: State) -> set[Value]:
+    """The unknown terms and factors of what is taken for a tensor: `x` and `y` of `torch.exp(-x * y)`."""
+    taken = (known.key for known in s.memory if isinstance(known, Symbol))
+    found: set[Value] = set()
+    todo = [key[1] for key in taken if isinstance(key, tuple) and key[0] == "tensor"]
+    while todo:
+        at = todo.pop()
+        if isinstance(at, Symbol) and isinstance(at.key, tuple) and at.key[0] in ("op", "unary"):
+            operands = [part for part in at.key[2:] if isinstance(part, Symbol) and part not in found]
+            found.update(operands)
+            todo += operands
+    return found
 
 
 def differentiated(s: State, value: Value, name: str) -> Event | None:

@@ -115,17 +115,28 @@ class _Reader:
         self._receiver = function.params[0].name if method and function.params else ""
         self._aliases: dict[str, str] = {}
         for code in function.with_inner() if inner else (function,):
+            # What each name of the function is given: what a call of a path returned (None: anything else).
+            self._given: dict[str, set[str | None]] = {}
+            # Names that are read in another block than they are stored in.
+            self._read_later: set[str] = set()
             for block in code.blocks.values():
-                self._block(block)
+                self._block(block, {})
+            carried = {name: path for name, paths in self._given.items() for path in paths if len(paths) == 1}
+            results = {name: path for name, path in carried.items() if path is not None}
+            if not self._read_later.isdisjoint(results):
+                for block in code.blocks.values():
+                    self._block(block, results)
         for name, path in self._aliases.items():
             if name in self.uses and name != path:
                 self.uses.setdefault(path, Usage()).add(self.uses[name])
 
-    def _block(self, block: ir.Block) -> None:
+    def _block(self, block: ir.Block, carried: dict[str, str]) -> None:
+        """Read a block; `carried`: names that hold what calls in other blocks returned."""
         paths: dict[int, str] = {}
         methods: dict[int, tuple[str, str]] = {}
         results: dict[int, str] = {}
-        named: dict[str, str] = {}
+        named: dict[str, str] = dict(carried)
+        stored: set[str] = set()
         tuples: dict[int, list[int]] = {}
         self._texts: dict[int, str] = {}
         self._parameters: dict[int, str] = {}
@@ -134,9 +145,13 @@ class _Reader:
                 paths[instr.dst] = self._texts[instr.dst] = instr.name
                 if instr.name in named:
                     results[instr.dst] = named[instr.name]
+                if instr.name not in stored:
+                    self._read_later.add(instr.name)
             elif isinstance(instr, ir.StoreName):
                 if instr.src in paths and paths[instr.src] != instr.name:
                     self._aliases.setdefault(instr.name, paths[instr.src])
+                stored.add(instr.name)
+                self._given.setdefault(instr.name, set()).add(results.get(instr.src))
                 if instr.src in results:
                     named[instr.name] = results[instr.src]
             elif isinstance(instr, ir.SetAttr):

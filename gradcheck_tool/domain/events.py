@@ -144,13 +144,17 @@ class SavedTensorModified(EngineError):
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class LeafWrite(EngineError):
-    """An in-place operation on a leaf that requires grad (`through_view`: on a view of one)."""
+    """An in-place operation on a leaf that requires grad (`through_view`: on a view of one).
+
+    `is_parameter`: it is a parameter of a module, and not a tensor that code in sight has made a leaf.
+    """
 
     triggers = when.WRITES
 
     tensor: str
     write: str
     through_view: bool = False
+    is_parameter: bool = False
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

@@ -107,6 +107,7 @@ def _refuse_leaf(s: State, leaf: Tensor, site: Any, how: Text, through_view: boo
             tensor=str(leaf.name),
             write=str(how),
             through_view=through_view,
+            is_parameter=leaf.is_param is not False,
         )
     )
 

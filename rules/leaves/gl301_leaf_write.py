@@ -79,7 +79,8 @@ class InplaceOnLeaf(Rule):
 
     def on_leaf_write(self, event: LeafWrite) -> Iterator[Violation]:
         # That a model's parameters require a gradient is no assumption to make where the file switches that.
-        if any(_SUPPOSED in each for each in event.assumes) and _SWITCHES.search(event.site.module.source):
+        is_supposed = event.is_parameter and any(_SUPPOSED in each for each in event.assumes)
+        if is_supposed and _SWITCHES.search(event.site.module.source):
             return
         through = "through a view " if event.through_view else ""
         yield self.finding(

@@ -10,7 +10,7 @@ from gradcheck_tool.domain.values import NONE, unknown
 from gradcheck_tool.engine.cuts import inherit_deep
 from gradcheck_tool.interp.iteration import elements
 from gradcheck_tool.interp.registry import Result, function
-from gradcheck_tool.library.torch.tensor_numbers import NUMPY
+from gradcheck_tool.library.torch.tensor_numbers import NUMPY, has_graph_for_sure
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -89,7 +89,10 @@ def to_array(m: Interpreter, s: State, call: Call) -> Result:
         if tensor is not None and tensor.requires_grad and s.grad is True:
             why = f"`{tensor.name}` requires grad"
             text, error = _refusal(name, call) if value is first else (NUMPY, "RuntimeError")
-            raise engine.refused(call.site, tensor, why, text, "numpy-on-grad", str(call.text), error)
+            sure = has_graph_for_sure(s, value)  # type: ignore[arg-type]
+            raise engine.refused(
+                call.site, tensor, why, text, "numpy-on-grad", str(call.text), error, is_certain=sure
+            )
     if name in _AVERAGES and len(call.args) == 1 and not call.kwargs and not call.unsure:
         return inherit_deep(s, unknown("float"), call.args)
     return m.call_unknown(s, call)

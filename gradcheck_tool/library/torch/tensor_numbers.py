@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool import engine
-from gradcheck_tool.domain.graph import Tensor
+from gradcheck_tool.domain.graph import Node, Tensor
 from gradcheck_tool.domain.values import (
     TRUE,
     Method,
@@ -92,7 +92,7 @@ def numpy(m: Interpreter, s: State, call: Call) -> Result:
             NUMPY,
             "numpy-on-grad",
             "numpy()",
-            is_certain=_rests_on_a_made_leaf(s, ref),
+            is_certain=has_graph_for_sure(s, ref),
         )
     array = unknown("data")
     cut_to_array(s, tensor, array, call.text, call.site)
@@ -102,8 +102,14 @@ def numpy(m: Interpreter, s: State, call: Call) -> Result:
     return array
 
 
-def _rests_on_a_made_leaf(s: State, ref: Ref) -> bool:
-    """Does it require a gradient because of a leaf that is no parameter, which code has made so?"""
+def has_graph_for_sure(s: State, ref: Ref) -> bool:
+    """Does code in sight show that it requires a gradient, whatever is assumed of objects that are not?
+
+    It has been differentiated, or rests on a leaf that is no parameter, which code has made so.
+    """
+    node = s.get(engine.history(s, ref), Node)
+    if node is not None and node.freed:
+        return True
     behind = (s.get(at, Tensor) for at in graph_behind(s, engine.history(s, ref)))
     return any(leaf is not None and leaf.requires_grad is True and not leaf.is_param for leaf in behind)
 
