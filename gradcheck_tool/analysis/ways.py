@@ -130,12 +130,12 @@ class Ways:
         ran = self._ran[id(event.site.node)]
         if not ran and all(self._leaves_out(way, event) for way in raised):
             return False
-        return not all(any(_differ(way.outcomes, other) for other in ran) for way in raised)
+        return not all(any(_differ(way.outcomes, other, event) for other in ran) for way in raised)
 
     def _trains(self, event: Event, raised: list[Raising]) -> bool:
         """Does the unit train on a way on which it raises, so that gradients are on?"""
         trained = self._trained[id(self._m.places.function_of(event.site))]
-        return any(not _differ(way.outcomes, other) for way in raised for other in trained)
+        return any(not _differ(way.outcomes, other, event) for way in raised for other in trained)
 
     def _leaves_out(self, way: Raising, event: Event) -> bool:
         """May the pass run on a way that was not followed: one of too many, or for lack of work?"""
@@ -194,6 +194,12 @@ def _key(event: Event) -> tuple[type, int]:
     return type(event), id(event.site.node)
 
 
-def _differ(way: Outcomes, other: Outcomes) -> bool:
-    """Does a test go one way here and the other way there?"""
-    return any(other.get(test, outcome) is not outcome for test, outcome in way.items())
+def _differ(way: Outcomes, other: Outcomes, event: Event) -> bool:
+    """Does a test go one way here and the other way there?
+
+    How many elements a tensor has does not change from one round of a loop to the next: where fewer tests are
+    known of the other way, ways on which the others went differently have met.
+    """
+    is_size = isinstance(event, InvalidTensorUse) and event.kind == "number-of-many"
+    has_met = is_size and other.items() < way.items()
+    return has_met or any(other.get(test, outcome) is not outcome for test, outcome in way.items())

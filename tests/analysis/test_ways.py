@@ -48,6 +48,7 @@ def test_a_number_of_what_an_option_does_not_reduce_is_asked_for_where_it_does(
         HEAD
         + "def distance(net, x, reduction='mean'):\n    distance = net.weight.sum() * torch.ones(2)\n"
         + "    if reduction == 'mean':\n        distance = distance.mean()\n"
+        + "    elif reduction == 'sum':\n        distance = distance.sum()\n"
         + then
         + "    distance.sum().backward()\n    return distance.item()\n"
     )
