@@ -227,6 +227,7 @@ REPORTED: list[tuple[str, ev.Event]] = [
     ("GL733", defect("truth-of-elements")),
     ("GL734", defect("saved-as-tensor")),
     ("GL735", defect("unset-gradient")),
+    ("GL736", contract("apply-arguments")),
     ("GL324", event(own("FlagOfOtherType"), value="flag")),
     ("GL325", event(own("ParameterUnread"), module="Net", attribute="weight")),
     ("GL405", event(own("BatchDiscarded"), optimizer="opt", condition="i % k == 0")),
