@@ -9,6 +9,7 @@ from gradcheck_tool.analysis.evidence import methods_of
 from gradcheck_tool.analysis.ordinary_use import MODULE as MODULE_CLASS
 from gradcheck_tool.analysis.ordinary_use import is_module_class
 from gradcheck_tool.domain.records import Class, Func
+from gradcheck_tool.domain.values import Ref
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.module_names import MODULE, MODULE_API
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
     from gradcheck_tool.analysis.usage import Usage
     from gradcheck_tool.domain.state import State
-    from gradcheck_tool.domain.values import Ref
 
 # What hardly anything has but modules.
 PARAMETERS = frozenset({"parameters", "named_parameters"})
@@ -60,10 +60,13 @@ def _classes(s: State) -> Iterator[tuple[Ref, Class]]:
     while around is not None and around != s.frames[0]:
         frames.append(around)
         around = s[around].parent
-    for name, value in (item for frame in frames for item in s[frame].locals.items()):
-        record = s.get(value, Class)
-        if isinstance(name, str) and record is not None and record.name == name:
-            yield value, record
+    for frame in frames:
+        for name, value in s[frame].locals.items():
+            # Most names of a file are no classes, which they never become: that is not read of them.
+            if type(value) is Ref and type(dict.get(s.heap, value.id)) is Class:
+                record: Class = s[value]
+                if record.name == name:
+                    yield value, record
 
 
 def is_of(s: State, cls: Ref, record: Class, usage: Usage) -> bool:

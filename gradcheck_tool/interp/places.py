@@ -317,34 +317,49 @@ def _is_modulo(test: Any, loop: Any, seen: frozenset[str] = frozenset()) -> bool
 
 def _assigned(node: Any, name: str) -> Iterator[Any]:
     """What the statements below a node assign to a variable."""
-    kind = type(node).__name__
-    if kind == "Assign":
-        for each in node.targets:
-            yield from _bound(each.target, node.value, name)
-    elif kind in ("AnnAssign", "NamedExpr") and node.value is not None:
-        yield from _bound(node.target, node.value, name)
-    for child in node.children:
-        yield from _assigned(child, name)
+    return (value for each, value in _assignments(node) if each == name)
+
+
+def _assignments(node: Any) -> Iterator[tuple[str, Any]]:
+    """The variables that the statements below a node assign, and what each gets."""
+    todo = [node]
+    while todo:
+        node = todo.pop()
+        kind = type(node).__name__
+        if kind == "Assign":
+            for each in node.targets:
+                yield from _bound(each.target, node.value)
+        elif kind in ("AnnAssign", "NamedExpr") and node.value is not None:
+            yield from _bound(node.target, node.value)
+        todo += reversed(node.children)
 
 
 def _values(function: ir.Function, text: str) -> Iterator[Any]:
     """What a function assigns to the variables in a text."""
+    assigned = function.worked_out(_all_assigned)
     for name in re.findall(r"(?<![\w.])[A-Za-z_]\w*", text):
-        yield from _assigned(function.node, name)
+        yield from assigned.get(name, ())
 
 
-def _bound(target: Any, value: Any, name: str) -> Iterator[Any]:
-    """What a variable in a target gets of a value; the target itself where that is not written there."""
+def _all_assigned(function: ir.Function) -> dict[str, list[Any]]:
+    """What a function assigns to each of its variables."""
+    found: dict[str, list[Any]] = {}
+    for name, value in _assignments(function.node):
+        found.setdefault(name, []).append(value)
+    return found
+
+
+def _bound(target: Any, value: Any) -> Iterator[tuple[str, Any]]:
+    """The variables in a target with what each gets of a value: the target where that is not in the text."""
     if type(target).__name__ == "Name":
-        if target.value == name:
-            yield value
+        yield target.value, value
     elif type(target).__name__ in ("Tuple", "List"):
         values = value.elements if type(value).__name__ in ("Tuple", "List") else ()
         is_plain = len(values) == len(target.elements) and not any(
             type(each).__name__.startswith("Starred") for each in (*values, *target.elements)
         )
         for number, each in enumerate(target.elements):
-            yield from _bound(each.value, values[number].value if is_plain else target, name)
+            yield from _bound(each.value, values[number].value if is_plain else target)
 
 
 def _has_modulo(node: Any) -> bool:

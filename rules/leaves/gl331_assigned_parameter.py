@@ -13,6 +13,7 @@ from gradcheck_tool import (
     Ref,
     Rule,
     Severity,
+    Site,
     State,
     StateNote,
     StoryStep,
@@ -43,13 +44,25 @@ class Assignments(Tracker):
     derives = (ParameterAssigned,)
     is_computed = StateNote[bool]()
 
+    def __init__(self, m: Interpreter) -> None:
+        super().__init__(m)
+        self._known: dict[int, bool] = {}
+
     def on_called(self, m: Interpreter, s: State, fact: facts.Called) -> None:
         """Is the weight of a layer computed from now on?"""
-        if not _COMPUTES.search(callee_text(m.site(s, fact.instr.node))):
+        if not self._computes(m.site(s, fact.instr.node)):
             return
         for value in (*fact.args, *fact.kwargs.values()):
             if isinstance(value, Ref) and s.get(value, Instance) is not None:
                 self.is_computed.set(s, value, True)
+
+    def _computes(self, site: Site) -> bool:
+        """Does the text of a call say that it computes? It is read once, as calls are frequent facts."""
+        place = id(site.node)
+        known = self._known.get(place)
+        if known is None:
+            known = self._known[place] = _COMPUTES.search(callee_text(site)) is not None
+        return known
 
     def on_attribute_written(self, m: Interpreter, s: State, fact: facts.AttributeWritten) -> None:
         """`nn.Module.__setattr__` is asked, unless a class has one of its own."""

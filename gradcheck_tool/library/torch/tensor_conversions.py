@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from gradcheck_tool import engine
@@ -84,10 +85,15 @@ def _is_like_another(s: State, name: str, call: Call, tensor: Tensor) -> bool:
     """
     if name not in ("to", "type", "type_as") or call.unsure or tensor.dtype != "float":
         return False
-    if _OTHER_FLOATS.search(call.site.module.source):
+    if _converts_to_other_floats(call.site.module.source):
         return False
     asked = [_tensor_asked(s, value) for value in (*call.args, *call.kwargs.values())]
     return len(asked) == 1 and asked[0] is not None and asked[0].dtype == "float"
+
+
+@lru_cache(maxsize=64)
+def _converts_to_other_floats(source: str) -> bool:
+    return _OTHER_FLOATS.search(source) is not None
 
 
 def _tensor_asked(s: State, value: Value) -> Tensor | None:
