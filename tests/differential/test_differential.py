@@ -7,7 +7,7 @@ import torch
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
-from tests.differential.judge import Summary, judge, judge_source
+from tests.differential.judge import Summary, judge, judge_source, predict
 from tests.differential.structures import Structures, generate
 
 COUNT = 150
@@ -121,3 +121,58 @@ y.sum().backward()
 def test_a_program_that_never_ends_is_discarded():
     verdict = judge_source("n = 1\nwhile n:\n    n += 1\n")
     assert "10000 lines" in verdict.invalid
+
+
+UNSEEN = {
+    "a step along a gradient of zero": """
+w = torch.tensor(0.6, requires_grad=True)
+v = torch.rand(3, 3, requires_grad=True)
+t = torch.nn.functional.mish(w).trunc()
+for step in range(4):
+    (torch.nn.functional.tanhshrink(t) + v.sum()).backward(retain_graph=True)
+    w.data -= 0.1 * w.grad
+""",
+    "what a Function keeps as an attribute": """
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.x = x
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * ctx.x * g
+
+w = torch.tensor(2.0, requires_grad=True)
+y = Square.apply(w).clamp(-1.0, 1.0)
+w.data.mul_(0.5)
+y.backward()
+""",
+}
+
+
+@pytest.mark.parametrize("program", UNSEEN.values(), ids=UNSEEN.keys())
+def test_a_changed_value_that_makes_no_difference_here_is_used_all_the_same(program):
+    source = "import torch\n" + program
+    assert predict(source).silent
+    assert not judge_source(source).silent_alarms
+
+
+def test_what_a_caller_of_its_own_would_meet_is_no_verdict_on_the_program():
+    source = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(3, 3), nn.ReLU(inplace=True), nn.Linear(3, 3)])
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = torch.relu(layer(x))
+        return x
+
+Net()(torch.rand(2, 3))
+"""
+    assert not judge_source(source).false_alarms
