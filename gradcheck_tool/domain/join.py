@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from gradcheck_tool.domain.graph import Node, Tensor
 from gradcheck_tool.domain.isomorphism import Isomorphism, WholeIsomorphism, is_number
 from gradcheck_tool.domain.records import Frame, Generator, Instance, Iter, is_of_module
+from gradcheck_tool.domain.remainders import counted_in_both, holds_in
 from gradcheck_tool.domain.values import NONE, Const, Ref, Symbol, Tup, Value
 from gradcheck_tool.domain.widening import Widening, is_vague
 
@@ -307,18 +308,24 @@ def _number_of_names(frame: Frame) -> int:
 def _forget_differing(kept: State, other: State) -> None:
     """Keep the facts that hold in both, and those of the numbers of iterations that go on.
 
-    These numbers are each state's own, so that only one of the two has facts about them. (What a watched call
-    began with holds in both: nothing is read.)
+    These numbers are each state's own, so that only one of the two has facts about them. Remainders are kept
+    that are the same of a variable's number in both. (What a watched call began with holds in both: nothing
+    is read.)
     """
     facts = kept.path_condition
     numbers: set[Symbol] | None = None
+    pairs: list[tuple[Value, Value]] | None = None
     for key, fact in list(dict.items(facts)):
         if dict.get(other.path_condition, key) is fact:
             continue
         counted = _counted(key)
         if counted and numbers is None:
             numbers = _running_numbers(kept)
-        if not counted or numbers is None or numbers.isdisjoint(counted):
+        if counted and numbers is not None and not numbers.isdisjoint(counted):
+            continue
+        if pairs is None:
+            pairs = counted_in_both(kept, other)
+        if not holds_in(other, key, fact, pairs):
             del facts[key]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from gradcheck_tool.domain.records import Dict, List
+from gradcheck_tool.domain.remainders import carry_over
 from gradcheck_tool.domain.values import NONE, Const, Ref, Symbol, Tup, Value, unknown
 
 if TYPE_CHECKING:
@@ -46,7 +47,9 @@ class Widening:
             elif type(record) is Dict and key not in record.items:
                 record.open = True
             else:
-                getattr(record, field)[key] = unknown()
+                values, number = getattr(record, field), unknown("int")
+                counts = key in values and carry_over(s, values[key], number)
+                values[key] = number if counts else unknown()
 
 
 def is_vague(value: Value | None) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.join import contradict, equivalent, signature
 from gradcheck_tool.domain.records import Dict, Frame, Instance, Iter, List, Record
+from gradcheck_tool.domain.remainders import carry_over
 from gradcheck_tool.domain.values import Const, Ref, Symbol, Value, unknown
 from gradcheck_tool.interp import counting
 from gradcheck_tool.interp.iteration import (
@@ -287,7 +288,9 @@ def _forget(s: State, number: int, field: str, old: dict[Any, Value], new: dict[
             continue
         if isinstance(value.value, (int, float)) and not isinstance(value.value, bool):
             if isinstance(before, (Const, Symbol)):
-                getattr(s.edit(Ref(number)), field)[key] = _some_later(before, value)
+                then = _some_later(before, value)
+                getattr(s.edit(Ref(number)), field)[key] = then
+                carry_over(s, value, then)
 
 
 def _some_later(before: Value, now: Const) -> Symbol:

@@ -232,3 +232,30 @@ def train(net, x):
 )
 def test_a_number_of_dimensions_is_more_than_two_less(last: str, codes: list[str]) -> None:
     assert [code for _, code in findings(SHORTENED.format(last))] == codes
+
+
+# Gradients are applied in whole windows alone: whoever leaves the loop has just applied them.
+WINDOWS = """
+import torch
+
+def train(net, optimizer, draw, every, least):
+    count = 0
+    while True:
+        loss = net(draw()).sum()
+        loss.backward()
+        count += 1
+        if count % every != 0:
+            return
+        optimizer.step()
+        optimizer.zero_grad()
+        if loss.item() < least:
+            break
+    if count % every {sign} 0:
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("sign", "expected"), [("!=", []), ("==", ["GL402"])])
+def test_a_remainder_of_the_last_iteration_is_that_of_any_later_one(sign: str, expected: list[str]) -> None:
+    found = findings(WINDOWS.format(sign=sign))
+    assert [code for _, code in found] == expected
