@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.events import ScalerError
+from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import (
     FALSE,
@@ -109,10 +110,17 @@ def unscale(m: Interpreter, s: State, call: Call) -> Result:
     optimizer = call.get(0, "optimizer") or NONE
     s.edit(call.self).attrs[CARRIED] = FALSE
     _check(m, s, call, optimizer, "unscale_")
-    for ref in params_of(s, optimizer)[0] if s.get(optimizer, Instance) is not None else ():  # type: ignore[arg-type]
+    for ref in _may_hold(s, optimizer):
         if s[ref].grad_state == "scaled":
             s.edit(ref).grad_state = "fresh"
     return NONE
+
+
+def _may_hold(s: State, optimizer: Value) -> list[Ref]:
+    """The parameters of an optimizer; any tensor where it is not known which it has."""
+    is_known = s.get(optimizer, Instance) is not None
+    params, is_open = params_of(s, optimizer) if is_known else ([], True)  # type: ignore[arg-type]
+    return [ref for ref, _ in s.records(Tensor)] if is_open else params
 
 
 @method("torch.amp.GradScaler", "update")

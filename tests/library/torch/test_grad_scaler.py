@@ -302,3 +302,27 @@ def test_where_no_optimizer_is_left_nothing_is_said_of_the_scale() -> None:
     """What the generator of parameters has given to the optimizer is told."""
     codes = [finding.code for finding in check_source(SEVERAL, "program.py", RULES)]
     assert "GL411" not in codes
+
+
+ELSEWHERE = """
+import torch
+def main(make, loader):
+    model = torch.nn.Linear(2, 1)
+    optimizer, scaler = make(model)
+    run(model, optimizer, scaler, loader)
+def run(model, optimizer, scaler, loader):
+    for x in loader:
+        scaler.scale(model(x).sum()).backward()
+        scaler.unscale_(optimizer)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()
+"""
+
+
+def test_an_optimizer_that_is_not_known_may_have_any_gradients_unscaled() -> None:
+    codes = [finding.code for finding in check_source(ELSEWHERE, "program.py", RULES)]
+    assert "GL411" not in codes
+    scaled = ELSEWHERE.replace("        scaler.unscale_(optimizer)\n", "")
+    assert "GL411" in [finding.code for finding in check_source(scaled, "program.py", RULES)]
