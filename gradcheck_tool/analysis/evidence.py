@@ -73,6 +73,11 @@ class Evidence:
         usage = None if place.cls is None else self.uses_of_class(s, place.cls).get(f"self.{name}")
         return None if usage is None else self._followed(s, place, usage, DEPTH)
 
+    def attributes_of(self, s: State, place: Place) -> list[str]:
+        """The attributes of `self` that the methods around use."""
+        uses = self.uses_of_class(s, place.cls) if place.cls is not None else ()
+        return [path.removeprefix("self.") for path in uses if path.startswith("self.")]
+
     def differentiates(self, function: ir.Function) -> bool:
         """Does a function call `backward`?"""
         return function.worked_out(_calls_backward)

@@ -11,7 +11,7 @@ from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import LibraryObject
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from gradcheck_tool.analysis.usage import Usage
     from gradcheck_tool.domain.state import State
@@ -22,6 +22,7 @@ _METHODS = frozenset({"zero_grad", "step"})
 _OPTIMIZER = re.compile(r"(?:^|_)opt(?:im(?:izer)?)?s?(?:_|$|[A-Z\d])|[a-z]Opt(?:im(?:izer)?)?$")
 _AVERAGED = re.compile(r"(?:^|_)(?:ema|target|teacher|old|avg|average|averaged|shadow|frozen|ref)(?:_|$)")
 _WORDS = re.compile(r"[A-Z]\w*|[a-z]+|\d+")
+_OF_OPTIMIZERS = frozenset({"optim", "optimizer", "opt"})
 
 
 def is_optimizer(name: str, usage: Usage, *, trains: Callable[[], bool]) -> bool:
@@ -42,15 +43,29 @@ def is_averaged(name: str) -> bool:
     return _AVERAGED.search(name) is not None
 
 
-def named_alike(optimizer: str, modules: list[str]) -> list[str]:
-    """The modules whose names have the most in common with that of an optimizer.
+def optimizers_among(names: Iterable[str]) -> list[str]:
+    """Those of the names that are usual for optimizers."""
+    return [name for name in names if "optim" in name or name.startswith("opt")]
 
-    A word (`optimizer_G` and `netG`), or else an initial (`d_optim` and `discriminator`).
+
+def named_alike(optimizer: str, modules: list[str], optimizers: list[str]) -> list[str]:
+    """The modules whose names have the most in common with that of an optimizer; of one of each, the one.
+
+    A word (`optimizer_G` and `netG`), or else an initial (`d_optim` and `discriminator`). What has more in
+    common with another optimizer is that one's: `critic_2`, beside `critic_optimizer` and
+    `critic_optimizer_2`.
     """
-    parts = _words(optimizer) - {"optim", "optimizer", "opt"}
+    if len(modules) == len(optimizers) == 1:
+        return modules
+    parts = _words(optimizer) - _OF_OPTIMIZERS
     shared = {name: len(parts & _words(name)) for name in modules}
     most = max(shared.values(), default=0)
-    found = [name for name in modules if shared[name] == most]
+    others = [_words(other) - _OF_OPTIMIZERS for other in optimizers]
+    found = [
+        name
+        for name in modules
+        if shared[name] == most and all(len(other & _words(name)) <= most for other in others)
+    ]
     if not most:
         initials = {part for part in parts if len(part) == 1}
         found = [name for name in modules if name[:1].lower() in initials]

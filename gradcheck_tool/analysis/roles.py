@@ -33,6 +33,7 @@ from gradcheck_tool.analysis.optimizer_roles import (
     is_trainable_leaf,
     modules_inside,
     named_alike,
+    optimizers_among,
 )
 from gradcheck_tool.analysis.ordinary_use import is_module_class
 from gradcheck_tool.analysis.wrapped_modules import is_bare, made_from, wrap
@@ -110,7 +111,7 @@ class Casting:
         self._m = m
         self._place = place
         self._depth = depth
-        self._optimizers = 0
+        self._optimizers: list[str] = []
         self._out = Cast(s)
         self._is_argument = False
         self._given: Mapping[str, Given] = {}
@@ -164,7 +165,7 @@ class Casting:
             if is_optimizer(p.name, usage[p.name], trains=lambda: self.trains)
             or self._is_given(p.name, "optimizer")
         ]
-        self._optimizers = len(optimizers)
+        self._optimizers = [p.name for p in optimizers]
         for p in named:
             default = defaults.get(p.name)
             if default is not None and self._is_ordinary(default, p.name):
@@ -330,7 +331,7 @@ class Casting:
         s = self._out.state
         modules = {str(s[v].name): v for v in given if isinstance(v, Ref) and is_module_object(s, v)}
         if modules:
-            self._out.values, self._optimizers = dict(modules), 1
+            self._out.values, self._optimizers = dict(modules), [name]
             return self._optimizer(name)
         leaves = [leaf for v in given for leaf in parameters_of(s, v)[0] if is_trainable_leaf(s, leaf)]
         if leaves:
@@ -341,14 +342,14 @@ class Casting:
         near: dict[str, Value] = {k: v for k, v in frame.locals.items() if isinstance(k, str)}
         if receiver is not None:
             near.update(receiver.attrs)
-        others = [each for each in near if each != name]
-        self._optimizers = 1 + sum("optim" in each or each.startswith("opt") for each in others)
+        named = {*near, *self._m.program.refinement.evidence.attributes_of(s, self._place)}
+        self._optimizers = [name, *optimizers_among(named - {name})]
         self._out.values = {k: v for k, v in near.items() if is_module_object(s, v)}
         return self._optimizer(name)
 
     def optimizers_of(self, names: Sequence[str], modules: Mapping[str, Value]) -> dict[str, Value]:
         """Optimizers that share the parameters of modules."""
-        self._out.values, self._optimizers = dict(modules), len(names)
+        self._out.values, self._optimizers = dict(modules), list(names)
         return {name: self._optimizer(name) for name in names}
 
     def _optimizer(self, optimizer: str) -> Value:
@@ -363,9 +364,8 @@ class Casting:
         modules = [name for name in trained if _CRITERION.search(name) is None] or trained
         held: list[Value] = []
         given = self._given.get(optimizer)
-        alone = len(modules) == 1 and self._optimizers == 1
         known = [name for name in modules if given is not None and given.of == name]
-        for name in known or (modules if alone else named_alike(optimizer, modules)):
+        for name in known or named_alike(optimizer, modules, self._optimizers):
             module: Ref = near[name]  # type: ignore[assignment]
             held += [ref for _, ref in named_parameters(s, module)[0]]
             self._out.assumes.append(f"`{optimizer}` holds the parameters of `{name}`")

@@ -14,6 +14,7 @@ from gradcheck_tool.domain.values import (
     Bound,
     Const,
     LibraryObject,
+    Method,
     NoGradient,
     Ref,
     Symbol,
@@ -27,6 +28,7 @@ from gradcheck_tool.interp.constants import inherit_terms
 from gradcheck_tool.interp.facts import ItemWritten
 from gradcheck_tool.interp.folding import fold
 from gradcheck_tool.interp.models import model_of
+from gradcheck_tool.interp.registry import METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -167,15 +169,23 @@ def inplace(m: Interpreter, s: State, op: str, left: Value, right: Value, site: 
         for item in items:
             m.tell(s, ItemWritten(left, None, item, site))
         return [(s, left)]
-    record = s.get(left, Instance)
-    own = (
-        attributes.in_class(s, record.cls, _BINARY[op][1].replace("__", "__i", 1))
-        if record is not None
-        else None
+    method = _own_inplace(s, op, left)
+    return (
+        binary(m, s, op, left, right, site, text) if method is None else m.call(s, method, [right], {}, site)
     )
+
+
+def _own_inplace(s: State, op: str, left: Value) -> Value | None:
+    """The method by which an object changes itself, of its class or of one of the library that is known."""
+    record = s.get(left, Instance)
+    if record is None:
+        return None
+    name = _BINARY[op][1].replace("__", "__i", 1)
+    own = attributes.in_class(s, record.cls, name)
     if own is not None:
-        return m.call(s, Bound(left, own), [right], {}, site)
-    return binary(m, s, op, left, right, site, text)
+        return Bound(left, own)
+    known = any((base, name) in METHODS for base in attributes.lib_bases(s, record.cls))
+    return Method(left, name) if known else None
 
 
 def unary(m: Interpreter, s: State, op: str, value: Value, site: Any, text: Any) -> Outcomes:

@@ -137,9 +137,9 @@ def registered(m: Interpreter, s: State, call: Call) -> Result:
     return unknown()
 
 
-@method("torch.nn.ModuleList", "append", "extend", "insert")
-@method("torch.nn.Sequential", "append", "extend", "insert")
-@method("torch.nn.ParameterList", "append", "extend")
+@method("torch.nn.ModuleList", "append", "extend", "insert", "__iadd__")
+@method("torch.nn.Sequential", "append", "extend", "insert", "__iadd__")
+@method("torch.nn.ParameterList", "append", "extend", "__iadd__")
 def append(m: Interpreter, s: State, call: Call) -> Result:
     name = call.func.name if isinstance(call.func, Method) else "append"
     mine = s.edit(call.self)
@@ -147,7 +147,7 @@ def append(m: Interpreter, s: State, call: Call) -> Result:
     if name == "insert":
         mine.open = True
         return call.receiver
-    items, is_open = elements(s, call.args[0]) if name == "extend" else (call.args[:1], False)
+    items, is_open = (call.args[:1], False) if name == "append" else elements(s, call.args[0])
     items = _kept(m, s, next(iter(attributes.lib_bases(s, mine.cls)), ""), items, call)
     note_layers(s, items)
     for offset, item in enumerate(items):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.cases import check_agreement, each
+from tests.running import findings
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
@@ -21,6 +22,18 @@ parts.update({"a": nn.Linear(2, 2)})
 parts["b"] = nn.Linear(2, 2)
 parts["b"](parts.pop("a")(torch.ones(1, 2))).sum().backward()
 """,
+    "a list that is added to in place is the same list of modules": """
+import torch
+from torch import nn
+layers = nn.ModuleList()
+layers += [nn.Linear(2, 2)]
+layers += [nn.ReLU(), nn.Linear(2, 1)]
+x = torch.ones(1, 2)
+for layer in layers:
+    x = layer(x)
+torch.autograd.grad(x.sum(), list(layers.parameters()))
+x.numpy()  # raises
+""",
     "a class that derives from DataParallel holds the module": """
 import torch
 from torch import nn
@@ -36,3 +49,19 @@ net(torch.ones(2, 3)).numpy()  # raises
 @each(PROGRAMS)
 def test_model_and_pytorch_agree(program: str) -> None:
     check_agreement(program)
+
+
+def test_unknown_layers_that_are_added_in_place_may_have_parameters() -> None:
+    program = """
+import torch
+from elsewhere import Conv
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.ModuleList()
+        self.layers += [Conv(1, 1)]
+        self.layers += [Conv(1, 1)]
+net = Net()
+optimizer = torch.optim.Adam(net.parameters())
+"""
+    assert "GL322" not in [code for _, code in findings(program)]
