@@ -19,19 +19,20 @@ if TYPE_CHECKING:
 def said_of(fact: Value, number: Value, other: Value) -> Symbol | None:
     """What a decision on the remainder of a number is for another number; None for any other decision."""
     key = fact.key if isinstance(fact, Symbol) else None
-    if not isinstance(key, tuple) or key[:2] != ("cmp", "==") or not isinstance(key[2], Symbol):
+    left = key[2] if isinstance(key, tuple) and key[:2] == ("cmp", "==") else None
+    if not isinstance(key, tuple) or not isinstance(left, Symbol) or not isinstance(fact, Symbol):
         return None
-    remainder = key[2].key
+    remainder = left.key
     if not isinstance(remainder, tuple) or remainder[:3] != ("op", "%", number):
         return None
-    of_other = Symbol((*remainder[:2], other, *remainder[3:]), key[2].kind)
+    of_other = Symbol((*remainder[:2], other, *remainder[3:]), left.kind)
     return Symbol((*key[:2], of_other, *key[3:]), fact.kind)
 
 
 def carry_over(s: State, number: Value, other: Value) -> bool:
     """Let another number have the remainders of this one that have been decided. Says whether any has."""
     found = {said_of(fact, number, other): outcome for fact, outcome in dict.items(s.path_condition)}
-    decided = {fact: outcome for fact, outcome in found.items() if fact is not None}
+    decided: dict[Value, bool] = {fact: outcome for fact, outcome in found.items() if fact is not None}
     s.path_condition.update(decided)
     return bool(decided)
 

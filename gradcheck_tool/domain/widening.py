@@ -47,9 +47,9 @@ class Widening:
             elif type(record) is Dict and key not in record.items:
                 record.open = True
             else:
-                values, number = getattr(record, field), unknown("int")
-                counts = key in values and carry_over(s, values[key], number)
-                values[key] = number if counts else unknown()
+                values, then = getattr(record, field), unknown("int")
+                counts = key in values and carry_over(s, values[key], then)
+                values[key] = then if counts else unknown()
 
 
 def is_vague(value: Value | None) -> bool:
