@@ -86,6 +86,7 @@ def left():
     leave()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not dist.is_available(), reason="PyTorch was built without torch.distributed")
 @pytest.mark.parametrize(("factor", "word"), [("1", "ok"), ("2", "wrong")])
 def test_a_group_of_one_is_started_where_one_is_wanted(found, factor, word):

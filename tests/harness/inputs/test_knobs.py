@@ -46,12 +46,14 @@ class Tilted(Function):
 """
 
 
+@pytest.mark.slow
 def test_what_no_output_depends_on_is_not_guessed(found):
     _, made = found(DECAYED)
     assert made.cases == ()
     assert "`kept` changes the gradient and no output" in made.tried[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kept", "word"), [("0.75", "ok"), ("0.5", "wrong")])
 def test_what_a_caller_passes_is_judged(found, kept, word):
     function, made = found(DECAYED + CALLER.format(kept=kept))
@@ -60,6 +62,7 @@ def test_what_a_caller_passes_is_judged(found, kept, word):
     assert {v.verdict for v in report.inputs} == {word}, report.text()
 
 
+@pytest.mark.slow
 def test_a_default_is_no_guess(found):
     function, made = found(DEFAULT)
     report = check_function(function, made.cases[0].args, **made.cases[0].options)
