@@ -75,6 +75,11 @@ def is_of(s: State, cls: Ref, record: Class, usage: Usage) -> bool:
     return bool(own) and not usage.called and usage.attributes <= members(s, cls)
 
 
+def asks_to_compute(usage: Usage) -> bool:
+    """Is a method called that computes as `forward` does, or a part that is called like a module?"""
+    return any(PASS_NAME.match(name) or MODULE_NAME.search(name) for name in usage.methods)
+
+
 def is_option(name: str, usage: Usage) -> bool:
     """Is it a configuration, or a number of one?"""
     if usage.called or usage.methods & {"step", "zero_grad"}:

@@ -15,7 +15,7 @@ from gradcheck_tool.analysis.class_fit import (
     COMMON,
     MODULE_NAME,
     PARAMETERS,
-    PASS_NAME,
+    asks_to_compute,
     fits,
     has_all,
     is_of,
@@ -233,7 +233,7 @@ class Casting:
         if not usage.called:
             several = len(usage.methods & MODULE) > 1 or is_named
             shows = usage.optimized or (bool(usage.methods & PARAMETERS) and several)
-            return shows or (is_usual and any(map(PASS_NAME.match, usage.methods)))
+            return shows or ((is_usual or (is_named and self.trains)) and asks_to_compute(usage))
         return bool(usage.methods & MODULE) or is_usual or (is_named and self.trains)
 
     def _of_file(self, name: str, usage: Usage, node: Any) -> Value | None:

@@ -402,3 +402,28 @@ ANEW = "features = features / features.norm(dim=-1, keepdim=True)"
 )
 def test_what_a_module_asks_to_encode_is_a_module(method: str, line: str, found: list[str]) -> None:
     assert _codes(ENCODED.format(method=method, line=line)) == found
+
+
+PARTS = """
+def step(model, x, y, optimizer):
+    optimizer.zero_grad()
+    {features}
+    loss = F.cross_entropy(features, y)
+    loss.backward({kept})
+    features.pow(2).mean().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("features", "kept", "found"),
+    [
+        ("features = model.encoder(x)", "", ["GL101"]),
+        ("features = model.encoder(x)", "retain_graph=True", []),
+        ("features = model.lookup(x)", "", []),
+    ],
+)
+def test_a_part_that_is_called_like_a_module_makes_its_owner_one(
+    features: str, kept: str, found: list[str]
+) -> None:
+    assert _codes(PARTS.format(features=features, kept=kept)) == found
