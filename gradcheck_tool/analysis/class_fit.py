@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.analysis.evidence import methods_of
-from gradcheck_tool.analysis.ordinary_use import MODULE as MODULE_CLASS
 from gradcheck_tool.analysis.ordinary_use import is_module_class
 from gradcheck_tool.domain.records import Class, Func
 from gradcheck_tool.domain.values import Ref
@@ -137,7 +136,7 @@ def _is_alone(s: State, cls: Ref, usage: Usage) -> bool:
 
 def _is_bare(s: State, cls: Ref) -> bool:
     """Has a module nothing to train, as it derives straight from `nn.Module` and has no constructor?"""
-    known = not s[cls].open and attributes.lib_bases(s, cls)[:1] == [MODULE_CLASS]
+    known = not s[cls].open and attributes.lib_bases(s, cls)[:1] == ["torch.nn.Module"]
     return known and attributes.in_class(s, cls, "__init__") is None
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.analysis.ordinary_use import derives_from, roots_in, tensors_in
+from gradcheck_tool.analysis.ordinary_use import roots_in, tensors_in
 from gradcheck_tool.domain.graph import Node, Tensor
 from gradcheck_tool.domain.records import Class, Func, Instance
 from gradcheck_tool.domain.values import (
@@ -57,7 +57,7 @@ TENSOR_ATTRIBUTES = frozenset({"shape", "device", "dtype", "is_cuda", "requires_
 
 def is_function_class(s: State, cls: Value) -> bool:
     """Does a class of the repository derive from `torch.autograd.Function`?"""
-    return derives_from(s, cls, FUNCTION)
+    return s.get(cls, Class) is not None and FUNCTION in attributes.lib_bases(s, cls)
 
 
 def forward_of(s: State, cls: Value) -> Func | None:

@@ -17,7 +17,6 @@ from gradcheck_tool.domain.records import Class, Dict, Instance, List
 from gradcheck_tool.domain.values import GRAPH, LibraryObject, Ref, Symbol, Tup, Value
 from gradcheck_tool.engine import backward
 from gradcheck_tool.engine.errors import Raised
-from gradcheck_tool.interp import attributes
 from gradcheck_tool.library.torch.graph_symbols import node_of
 from gradcheck_tool.library.torch.module_tree import makes_modules
 from gradcheck_tool.library.torch.settings import is_named_number
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import FrameExit, Interpreter
 
-MODULE = "torch.nn.Module"
 # What is called so comes with the data, and requires no gradient.
 _GIVEN = re.compile(
     r"(?:^|_)(?:targets?|labels?|masks?|y|gt|true|truth|ind(?:ex|ices)|idx|ids?|lengths?|shape|edge_\w+|pos)\d?(?:_\w|$)"
@@ -43,11 +41,6 @@ _SETTING = re.compile(
 )
 # How deep tensors are looked for in what a unit returns.
 DEPTH = 3
-
-
-def derives_from(s: State, cls: Value, base: str) -> bool:
-    """Does a class of the repository derive from this class of a library?"""
-    return s.get(cls, Class) is not None and base in attributes.lib_bases(s, cls)
 
 
 def is_module_class(s: State, cls: Value) -> bool:
@@ -85,7 +78,7 @@ def trained_arguments(s: State, ends: Iterable[FrameExit], given: Mapping[str, V
         for name, value in given.items()
         if (tensor := _taken_for(state, value)) is not None and state[tensor.storage].site is not None
     ]
-    return [name for name in dict.fromkeys(first + written) if _GIVEN.search(name) is None]
+    return [name for name in dict.fromkeys(first + written) if not is_given_with_data(name)]
 
 
 def is_given_with_data(name: str) -> bool:
@@ -103,8 +96,8 @@ def tensor_arguments(ends: Iterable[FrameExit], given: Mapping[str, Value]) -> t
     taken = [name for end in ends for name in _tensors_among(end.state, given)]
     names = [name for name in dict.fromkeys(taken) if not is_set(name)]
     return (
-        [name for name in names if _GIVEN.search(name) is None],
-        [name for name in names if _GIVEN.search(name) is not None],
+        [name for name in names if not is_given_with_data(name)],
+        [name for name in names if is_given_with_data(name)],
     )
 
 

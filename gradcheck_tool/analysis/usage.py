@@ -121,8 +121,8 @@ class _Reader:
             self._read_later: set[str] = set()
             for block in code.blocks.values():
                 self._block(block, {})
-            carried = {name: path for name, paths in self._given.items() for path in paths if len(paths) == 1}
-            results = {name: path for name, path in carried.items() if path is not None}
+            only = ((name, next(iter(paths))) for name, paths in self._given.items() if len(paths) == 1)
+            results = {name: path for name, path in only if path is not None}
             if not self._read_later.isdisjoint(results):
                 for block in code.blocks.values():
                     self._block(block, results)
