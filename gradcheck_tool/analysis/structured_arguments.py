@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.analysis.ordinary_use import is_given_with_data, is_set
+from gradcheck_tool.analysis.written_rows import OF_TENSORS
 from gradcheck_tool.domain.values import Const, Symbol, Value
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 # What holds what a loader gives.
 _DATA = re.compile(r"(?:^|_)(?:batch(?:es)?|data|inputs?|samples?|metas?|infos?|kwargs|self)(?:_|\d|$)")
-# What only tensors have, as far as the arguments of a loss are concerned.
-_OF_TENSORS = frozenset({"shape", "size", "dim", "ndim", "device", "dtype", "new_zeros", "new_tensor"})
 
 
 def parts_taken(
@@ -54,7 +53,7 @@ def _whole(tensor: Symbol) -> Symbol:
 
 def is_indexed(ends: Iterable[FrameExit], value: Value, attributes: set[str]) -> bool:
     """Is a tensor, going by what is read of it, used by its rows alone?"""
-    if attributes.isdisjoint(_OF_TENSORS):
+    if attributes.isdisjoint(OF_TENSORS):
         return False
     return any(
         part.key[:2] == ("item", value) and not _is_name(part.key[2])

@@ -6,6 +6,7 @@ import pytest
 
 from tests.cases import each
 from tests.open_programs import HEAD, Open, check_open, check_quiet
+from tests.running import happened
 
 OPEN = {
     "a softmax that is divided in place": Open(
@@ -64,6 +65,14 @@ class PairBlock(nn.Module):
 @each(OPEN)
 def test_open_programs(program: Open) -> None:
     check_open(program)
+
+
+def test_rows_of_what_may_be_a_list_of_feature_maps_are_not_those_of_a_tensor() -> None:
+    case = OPEN["rows of what a block is given, which a layer has saved"]
+    listed = case.wrong.replace("range(pairs.shape[0])", "range(3)")
+    check_quiet(listed)
+    driver = "PairBlock(3)([nn.Linear(3, 3)(torch.randn(2, 3)) for _ in range(3)], torch.ones(3))[0].sum().backward()"
+    assert happened(f"{listed}{driver}\n") == (None, "")
 
 
 @pytest.mark.parametrize(
