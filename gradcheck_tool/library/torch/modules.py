@@ -195,9 +195,12 @@ def write_zeros(m: Interpreter, s: State, params: Sequence[Ref], call: Call) -> 
         return False
     for ref in params:
         grad = s[ref].grad
-        if s.get(grad, Tensor) is not None:
-            for name in ("detach_", "zero_"):
-                m.call_method(s, grad, name, [], {}, call.site, call.text)
+        record = s.get(grad, Tensor)
+        if record is None:
+            continue
+        # PyTorch detaches what has a graph, and no other: a view without one may be a gradient.
+        for name in ("detach_", "zero_") if record.requires_grad else ("zero_",):
+            m.call_method(s, grad, name, [], {}, call.site, call.text)
     return True
 
 

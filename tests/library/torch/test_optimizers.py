@@ -94,6 +94,25 @@ opt.zero_grad(set_to_none=False)
 opt.step()
 loss.backward()  # raises
 """,
+    "a gradient that is a view with a graph cannot be detached in place": """
+import torch
+w = torch.ones(3, requires_grad=True)
+opt = torch.optim.SGD([w], lr=0.1)
+grad = torch.autograd.grad(w.square().sum(), w, create_graph=True)[0]
+w.grad = grad.view_as(w)
+opt.step()
+opt.zero_grad(set_to_none=False)  # raises
+""",
+    "a gradient that is a view without a graph is set to zero": """
+import torch
+w = torch.ones(3, requires_grad=True)
+opt = torch.optim.SGD([w], lr=0.1)
+for _ in range(2):
+    w.square().sum().backward()
+    w.grad = (w.grad + torch.randn(3)).view_as(w)
+    opt.step()
+    opt.zero_grad(set_to_none=False)
+""",
     "a step without gradients writes nothing": """
 import torch
 net = torch.nn.Linear(2, 2)
