@@ -370,10 +370,9 @@ def _instances(m: Interpreter, base: State, cls: Ref) -> list[tuple[State, Value
 
     with _on_its_own(m, func):
         for end in bounded(m, make, s, entry):
-            if end.kind == "return" and isinstance(end.value, Ref):
+            if isinstance(end.value, Ref) and end.kind == "return" and end.state.get(end.value, Instance):
                 forget_scaling(end.state)
-                if end.state.get(end.value, Instance) is not None:
-                    end.state.edit(end.value).attrs[STAND_IN] = TRUE
+                end.state.edit(end.value).attrs[STAND_IN] = TRUE
                 given, assumed = _inheriting(m, end.state, end.value, entry)
                 m.program.assumes = (*m.program.assumes, *assumed)
                 out.append((given, end.value))

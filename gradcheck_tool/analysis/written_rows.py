@@ -14,15 +14,16 @@ OF_TENSORS = frozenset({"shape", "size", "dim", "ndim", "device", "dtype", "new_
 
 
 def written_rows(function: ir.Function) -> frozenset[str]:
-    """The parameters that are tensors which a function reads from and writes to by an index that is no text."""
+    """The parameters that are tensors, and are read from and written to by an index that is no text."""
     body: FunctionBody = function.worked_out(FunctionBody)
-    taken = [i for i in body.instrs if isinstance(i, ir.GetItem)]
-    put = [i for i in body.instrs if isinstance(i, ir.SetItem)]
-    read = {body.source(i.obj) for i in taken}
-    written = {body.source(i.obj) for i in put if not _is_text(body.maker(i.index))}
+    items = [i for i in body.instrs if isinstance(i, ir.GetItem | ir.SetItem)]
+    read = {body.source(i.obj) for i in items if isinstance(i, ir.GetItem)}
+    written = {
+        body.source(i.obj) for i in items if isinstance(i, ir.SetItem) and not _is_text(body.maker(i.index))
+    }
     tensors = {
         body.source(i.obj) for i in body.instrs if isinstance(i, ir.GetAttr) and i.name in OF_TENSORS
-    } | {body.source(i.obj) for i in (*taken, *put) if isinstance(body.maker(i.index), ir.BuildTuple)}
+    } | {body.source(i.obj) for i in items if isinstance(body.maker(i.index), ir.BuildTuple)}
     return frozenset(name for name in read & written & tensors if isinstance(name, str))
 
 

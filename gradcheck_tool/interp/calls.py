@@ -179,6 +179,9 @@ def _call_record(m: Summarising, s: State, func: Ref, call: Call) -> Outcomes:
     if isinstance(record, Func):
         return call_function(m, s, func, record, call)
     if isinstance(record, Class):
+        made = model_of(s, func).call(m, s, func, call)
+        if made is not None:
+            return made
         return classes.instantiate(m, s, func, call.args, call.kwargs, call.site, call.unsure)
     if isinstance(record, Instance):
         known = _call_object(m, s, func, call)

@@ -31,6 +31,7 @@ from gradcheck_tool.library.torch.model_names import find_method
 from gradcheck_tool.library.torch.module_containers import container
 from gradcheck_tool.library.torch.module_names import MODULE_METHODS
 from gradcheck_tool.library.torch.shown_modules import assume_shown, show
+from gradcheck_tool.library.torch.tensor_classes import made_tensor
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -141,10 +142,13 @@ def _inherits(s: State, obj: Ref, name: str) -> bool:
 
 @models(Class)
 class ClassModel(ObjectModel[Ref]):
-    """Classes of the program: methods that are called on the class itself."""
+    """Classes of the program: methods that are called on the class itself, and what is no plain object."""
 
     def method(self, s: State, obj: Ref, name: str) -> Native | None:
         return find_method(s, obj, name)
+
+    def call(self, m: Interpreter, s: State, obj: Ref, call: Call) -> Outcomes | None:
+        return made_tensor(m, s, obj, call)
 
     def defined(self, m: Interpreter, s: State, obj: Ref, site: Any) -> None:
         show(m, s, obj, site)
