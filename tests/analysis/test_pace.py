@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from gradcheck_tool.analysis import plans
 from gradcheck_tool.analysis.import_context import ImportContext
 from gradcheck_tool.analysis.pace import Outdated, Pace
 from gradcheck_tool.analysis.program import check_source
@@ -23,6 +24,26 @@ def quick(program):
 def test_a_quick_check_says_where_it_may_have_left_something_out():
     assert quick(SHORT) == (check_source(SHORT, "program.py", RULES), False)
     assert quick(LONG) == ([], True)
+
+
+FLATTENED = """
+import torch
+from torch import nn
+
+def flatten(tensors):
+    return torch.cat([t.reshape(-1) for t in tensors])
+
+net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
+params = list(net.parameters())
+for step in range(3):
+    torch.autograd.grad(flatten(net.parameters()).pow(2).sum(), params)
+"""
+
+
+def test_a_single_way_goes_through_all_elements_that_are_known(monkeypatch):
+    monkeypatch.setattr(plans, "QUICK_LIMIT", 1)
+    exec(compile(FLATTENED, "program.py", "exec"), {"__name__": "program"})
+    assert quick(FLATTENED) == ([], True)
 
 
 @pytest.mark.slow
