@@ -62,7 +62,8 @@ def check_given(session: Session) -> None:
     sensitivity.look_for_iterations(session)
     for i, verdict in enumerate(session.verdicts):
         judgement = guard[i] if i < len(guard) else guard[0]
-        verdict.word = "ok" if judgement.verdict == "agree" or session.body is not None else "inconclusive"
+        agrees = judgement.verdict == "agree" or (session.body is not None and i not in session.unsettled)
+        verdict.word = "ok" if agrees else "inconclusive"
         sensitivity.state(session, i, judgement, cotangents[0], analytic[0][i])
     for i in session.manifolds:
         session.verdicts[i].word = "ok"
@@ -335,6 +336,7 @@ def _repeats(session: Session, m: Mismatch) -> bool:
         points = (m.problem, beside(m.problem, session.draws, 0.3))
         return all(judge_pooled(p, m.index, session.draws).judgement.wrong for p in points)
     if not _is_stable(session, m):
+        session.unsettled.add(m.index)
         return False
     if m.judgement.smooth or is_regular(m.problem, m.cotangent, session.draws):
         return True

@@ -21,6 +21,7 @@ from gradcheck_tool.gradcheck.excuses import is_excused, is_within_rounding
 from gradcheck_tool.gradcheck.intended import looks_intended
 from gradcheck_tool.gradcheck.pooled import diagnose_pooled
 from gradcheck_tool.gradcheck.problem import LARGE
+from gradcheck_tool.gradcheck.sampling import estimates
 from gradcheck_tool.gradcheck.session import Session, code_of, quiet
 from gradcheck_tool.gradcheck.stencil import Gap, wide
 
@@ -82,9 +83,16 @@ def _looks(session: Session, mismatches: list[Mismatch], *, natural: bool) -> st
     """
     seen = None
     if (natural or _is_zero(session, mismatches)) and not all(map(_is_local, mismatches)):
-        seen = looks_intended(session, mismatches[0].problem, [m.index for m in mismatches])
+        wrong = [m.index for m in mismatches]
+        seen = looks_intended(session, mismatches[0].problem, wrong) or _estimated(session)
     said = _fitting(session, mismatches, claims_of_name(session.klass)) if seen is None else None
     return seen if said is None else f"another gradient on purpose: {said}"
+
+
+def _estimated(session: Session) -> str | None:
+    """What sampling.estimates says; nothing where forward refuses a point that it needs."""
+    looks = quiet(lambda: estimates(session))
+    return looks if isinstance(looks, str) else None
 
 
 def _is_zero(session: Session, mismatches: list[Mismatch]) -> bool:

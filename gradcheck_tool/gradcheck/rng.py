@@ -55,9 +55,12 @@ class RandomState:
     def __init__(self, generators: list[Any]) -> None:
         self._restore = [restore for item in generators if (restore := _restorer(item)) is not None]
         self._uses: bool | None = None
+        self.first = 0
+        """The number of the state that evaluations start from."""
 
-    def seed(self, number: int = 0, *, force: bool = False) -> None:
-        """Put every generator into the state that belongs to `number`; skipped when nothing draws."""
+    def seed(self, number: int | None = None, *, force: bool = False) -> None:
+        """Put every generator into the state of `number`, `first` by default; skipped when nothing draws."""
+        number = self.first if number is None else number
         for restore in self._restore:
             restore(number)
         if self._uses is False and not force:
@@ -67,6 +70,15 @@ class RandomState:
         numpy = _numpy()
         if numpy is not None:
             numpy.random.seed(number)
+
+    @contextmanager
+    def starting_from(self, number: int) -> Iterator[None]:
+        """Let evaluations start from another state."""
+        self.first = number
+        try:
+            yield
+        finally:
+            self.first = 0
 
     @property
     def draws(self) -> bool:

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.gradcheck.intended import not_for_its_value
 from gradcheck_tool.gradcheck.probes import like_contiguous
+from gradcheck_tool.gradcheck.problem import identical
 from gradcheck_tool.gradcheck.session import Session, quiet
 from gradcheck_tool.gradcheck.stencil import Gap, pairing, slope, steps_of
 from gradcheck_tool.gradcheck.surrogates import said_by_callers
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from gradcheck_tool.gradcheck.probes import Cotangent
     from gradcheck_tool.gradcheck.problem import Grads, Problem
 
+Draw = Callable[["Problem", "Cotangent", int], "Grads"]
+"""The gradients of one draw, which a number tells from the others."""
 _DIRECTIONS = 6
 _FIRST, _MOST = 64, 8192
 """Draws after which the spread is looked at first, and after which no more are made."""
@@ -39,7 +45,7 @@ def check(session: Session, cotangent: Cotangent) -> None:
         if session.declared is not None:
             session.deviates(inputs, session.declared)
             return
-        mean = quiet(lambda: _mean(session, cotangent))
+        mean = quiet(lambda: _mean(session, cotangent, _draw_last))
         if isinstance(mean, _Mean) and mean.is_derivative:
             looks = f"an estimate from random draws: its mean over {mean.draws} draws is the derivative"
             session.deviates(inputs, looks, mean.worst)
@@ -51,6 +57,24 @@ def check(session: Session, cotangent: Cotangent) -> None:
             text += f", and its mean over {mean.draws} draws is not the derivative"
     session.conclude(inputs, "wrong")
     session.add("GC301", "nondeterministic", text)
+
+
+def estimates(session: Session) -> str | None:
+    """What a gradient looks like that follows numbers which forward draws, and no output does: it was rounded
+    by chance, say, to be kept in few bits. Shown where its mean over the draws is the derivative.
+    """
+    problem, cotangent = session.problem, session.cotangent(session.problem)
+    if not problem.shared.rng.draws:
+        return None
+    outputs, first = _evaluated(problem, cotangent, 1)
+    again, second = _evaluated(problem, cotangent, 2)
+    pairs = [(a, b) for a, b in zip(first, second, strict=True) if a is not None and b is not None]
+    if not all(map(identical, outputs, again)) or all(identical(a, b) for a, b in pairs):
+        return None
+    mean = _mean(session, cotangent, _draw_all)
+    if mean is None or not mean.is_derivative:
+        return None
+    return f"an estimate from what forward draws: its mean over {mean.draws} draws is the derivative"
 
 
 def _meant(session: Session) -> str | None:
@@ -99,7 +123,7 @@ class _Mean:
         return self.is_sharp and alike and abs(factor - 1) <= _SURE * error
 
 
-def _mean(session: Session, cotangent: Cotangent) -> _Mean | None:
+def _mean(session: Session, cotangent: Cotangent, draw: Draw) -> _Mean | None:
     """Draw until the means are sharp; None where finite differences are not to be had."""
     problem = session.problem
     values = problem.values
@@ -114,7 +138,7 @@ def _mean(session: Session, cotangent: Cotangent) -> _Mean | None:
     while count < _MOST:
         for _ in range(max(_FIRST, count)):
             count += 1
-            drawn = _draw(problem, cotangent, count)
+            drawn = draw(problem, cotangent, count)
             for k, s in enumerate(measured):
                 along = pairing(drawn, s.dx)
                 sums[k] += along
@@ -136,8 +160,21 @@ def _mean(session: Session, cotangent: Cotangent) -> _Mean | None:
     return mean
 
 
-def _draw(problem: Problem, cotangent: Cotangent, seed: int) -> Grads:
-    """The gradients of one more draw."""
+def _evaluated(problem: Problem, cotangent: Cotangent, seed: int) -> tuple[list[Tensor], Grads]:
+    """Outputs and gradients from another random state."""
+    with problem.shared.rng.starting_from(seed):
+        leaves, outputs = problem.graph(problem.values)
+        kept = [y.detach().clone() for y in outputs]
+        return kept, problem.pull(leaves, outputs, like_contiguous(cotangent))
+
+
+def _draw_all(problem: Problem, cotangent: Cotangent, seed: int) -> Grads:
+    """The gradients of one more draw of forward and backward."""
+    return _evaluated(problem, cotangent, seed)[1]
+
+
+def _draw_last(problem: Problem, cotangent: Cotangent, seed: int) -> Grads:
+    """The gradients of one more draw of backward alone."""
     leaves, outputs = problem.graph(problem.values)
     problem.shared.rng.seed(seed, force=True)
     return problem.pull(leaves, outputs, like_contiguous(cotangent))

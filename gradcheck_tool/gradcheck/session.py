@@ -124,6 +124,8 @@ class Session:
     """Whether an output that can be differentiated is sparse, and therefore left out."""
     given: tuple[list[Finding], list[Verdict], list[str]] | None = None
     """Findings, verdicts and notes of the given inputs, after which the device still ran."""
+    unsettled: set[int] = field(default_factory=set)
+    """Inputs whose gradient differs from the derivative, and changes with the last digits of the inputs."""
     steady: bool = True
     """Whether the same call gives the same outputs and gradients."""
     usual: float = 0.0

@@ -91,7 +91,7 @@ def _serve(channel: Channel, order: dict[str, Any]) -> None:
 def _check(channel: Channel, unit: Unit, settings: dict[str, Any]) -> dict[str, Any]:
     """Check one unit; the facts for its `done` event."""
     from gradcheck_tool.gradcheck.broken import BrokenDeviceError, broken_device
-    from gradcheck_tool.harness.alone import NOTE, is_joined
+    from gradcheck_tool.harness import alone, without_cuda
     from gradcheck_tool.harness.loading import (
         LoadError,
         import_samples,
@@ -136,8 +136,7 @@ def _check(channel: Channel, unit: Unit, settings: dict[str, Any]) -> dict[str, 
             "stub": found.stub,
             "lasting": True,
         }
-    if is_joined():
-        notes.append(NOTE)
+    notes += [alone.NOTE] * alone.is_joined() + [without_cuda.NOTE] * without_cuda.is_staying()
     stages.begin("checking")
     facts = _check_cases(channel, function, unit, found, settings)
     return {**facts, "notes": [*notes, *stages.remarks(), *facts.get("notes", ())]}
@@ -356,14 +355,15 @@ def _defaults() -> Iterator[None]:
     """Put back what checked code may have set for the whole process."""
     import torch
 
-    from gradcheck_tool.harness.alone import leave
+    from gradcheck_tool.harness import alone, without_cuda
 
     dtype, folder = torch.get_default_dtype(), Path.cwd()
     deterministic, grad = torch.are_deterministic_algorithms_enabled(), torch.is_grad_enabled()
     try:
         yield
     finally:
-        leave()
+        alone.leave()
+        without_cuda.leave()
         torch.set_default_dtype(dtype)
         torch.set_default_device(None)
         torch.use_deterministic_algorithms(deterministic)

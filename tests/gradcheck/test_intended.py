@@ -372,6 +372,33 @@ def test_draws_of_forward_and_backward_are_reported():
     assert [f.code for f in report.findings] == ["GC301"]
 
 
+def _kept_in_a_byte(bias):
+    class Kept(Function):
+        @staticmethod
+        def forward(ctx, x):
+            slope = (x.sigmoid() + bias) * 255
+            ctx.save_for_backward((slope + torch.rand_like(slope)).to(torch.uint8))
+            return torch.nn.functional.softplus(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            (slope,) = ctx.saved_tensors
+            return g * slope / 255
+
+    return Kept
+
+
+def test_a_slope_that_is_rounded_by_chance_to_a_byte_is_meant():
+    report = check_function(_kept_in_a_byte(0.0), (_drawn(3, 4).requires_grad_(),))
+    assert report.ok, report.text()
+    assert "an estimate from what forward draws" in _looks(report)
+
+
+def test_a_slope_that_is_rounded_by_chance_and_wrong_is_reported():
+    report = check_function(_kept_in_a_byte(-0.1), (_drawn(3, 4).requires_grad_(),))
+    assert "GC101" in {f.code for f in report.findings if f.severity is Severity.ERROR}
+
+
 class _Shifted(Function):
     @staticmethod
     def forward(ctx, scale):

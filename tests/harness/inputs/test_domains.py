@@ -39,3 +39,105 @@ def words(tmp_path):
 )
 def test_rotations_and_motions_are_made(words, name, word):
     assert words(MOTIONS.read_text(encoding="utf-8"), name) == {word}
+
+
+MASKED = """
+import torch
+from torch.autograd import Function
+
+
+class Masked(Function):
+    @staticmethod
+    def forward(ctx, x, kept, alpha):
+        ctx.save_for_backward(kept != 0)
+        ctx.alpha = alpha
+        return x * kept * alpha
+
+    @staticmethod
+    def backward(ctx, g):
+        (kept,) = ctx.saved_tensors
+        return g * kept * {factor}, None, None
+
+
+class Dropout(torch.nn.Module):
+    def __init__(self, p: float, axis: int):
+        super().__init__()
+        self.p, self.axis = p, axis
+
+    def forward(self, x):
+        shape = list(x.shape)
+        shape[self.axis] = 1
+        return Masked.apply(x, torch.rand(shape) > self.p, 1 / (1 - self.p))
+"""
+
+
+@pytest.mark.parametrize(("factor", "word"), [("ctx.alpha", "ok"), ("2 * ctx.alpha", "wrong")])
+def test_what_callers_pass_is_taken_where_it_is_what_the_gradient_is_right_for(words, factor, word):
+    assert words(MASKED.format(factor=factor), "Masked") == {word}
+
+
+SINGULAR = """
+import torch
+from torch.autograd import Function
+
+
+class Resolvent(Function):
+    @staticmethod
+    def forward(ctx, a):
+        eye = torch.eye(a.shape[-1], dtype=a.dtype)
+        ctx.save_for_backward(a)
+        return torch.linalg.solve(eye + a, eye)
+
+    @staticmethod
+    def backward(ctx, g):
+        (a,) = ctx.saved_tensors
+        eye = torch.eye(a.shape[-1], dtype=a.dtype)
+        return torch.linalg.solve(eye - a, g) @ torch.linalg.inv(eye + a)
+"""
+
+
+def test_arguments_at_which_a_wrong_gradient_is_noise_do_not_excuse_it(words):
+    assert words(SINGULAR, "Resolvent") == {"wrong"}
+
+
+SOLVER = """
+import torch
+from torch.autograd import Function
+
+
+class Solve(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        x = torch.randn_like(b)
+        for _ in range(200):
+            x = x + 0.1 * (b - a @ x)
+        ctx.save_for_backward(a, x)
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        a, x = ctx.saved_tensors
+        y = Solve.apply(a.mT, g)
+        return -y @ x.mT, y
+
+
+class Dropped(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * (torch.rand_like(x) < 0.5)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * (torch.rand_like(g) < 0.5)
+"""
+
+
+def test_a_solver_that_has_not_converged_for_a_guess_is_no_mistake(found):
+    _, made = found(SOLVER.partition("class Dropped")[0])
+    assert not made.cases or "wrong" not in {
+        v.verdict for c in made.cases for v in check_function(_, c.args, **c.options).inputs
+    }
+
+
+def test_a_mask_that_is_drawn_anew_is_one(words):
+    assert words(SOLVER, "Dropped") == {"wrong"}

@@ -228,6 +228,33 @@ def test_a_module_that_could_not_be_imported_is_no_mistake(found):
     assert made.cases == ()
 
 
+NOT_BUILT = """
+import torch
+from torch.autograd import Function
+
+try:
+    from no_such_extension import multiply
+except ImportError:
+    pass
+
+
+class NotBuilt(Function):
+    @staticmethod
+    def forward(ctx, x, scale):
+        return multiply(x, scale)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, None
+"""
+
+
+def test_a_function_that_could_not_be_imported_ends_the_search(found):
+    _, made = found(NOT_BUILT)
+    assert made.cases == ()
+    assert "needs what is not here: NameError: name 'multiply'" in made.tried[-1]
+
+
 def test_shape_of_a_gradient_tells_that_of_its_argument(found):
     function, made = found(WEIGHTED)
     assert made.cases

@@ -16,6 +16,7 @@ from gradcheck_tool.harness.inputs.synthesised.domains import (
     GIVEN_ONLY,
     calls_a_guess,
     judged,
+    random_start,
     right_domain,
 )
 from gradcheck_tool.harness.inputs.synthesised.knobs import guessed_knob
@@ -72,6 +73,9 @@ def synthesised_cases(function: Any, ref: FunctionRef, settings: InputSettings) 
         called = captured_calls(function, ref, sites, maker, budget)
         if called:
             made, doubt = called, _doubt(function, called, ())
+    elif made and not doubt and judged(function, made[0].args) == "wrong":
+        made = _right_as_called(function, captured_calls(function, ref, sites, maker, budget)) or made
+        doubt = random_start(function, made[0].args)
     if doubt:
         return Synthesised((), doubt, texts, names)
     if not made:
@@ -97,6 +101,12 @@ def _doubt(function: Any, made: Sequence[Case], parameters: Sequence[Parameter])
         if judged(function, case.args) == "wrong":
             return why
     return ""
+
+
+def _right_as_called(function: Any, called: tuple[Case, ...]) -> tuple[Case, ...]:
+    """What callers pass, where the gradient is right for it: they may know what made-up arguments break."""
+    right = all(not case.kwargs and judged(function, case.args) == "ok" for case in called)
+    return called if right else ()
 
 
 def _is_elsewhere(found: Found) -> bool:

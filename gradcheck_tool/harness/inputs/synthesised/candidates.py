@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from gradcheck_tool.harness.inputs.synthesised.parameters import Parameter
 
 Ranked = list[tuple[float, Spec]]
+_WRITTEN = -1.0
+"""What it costs more to believe in a shape that somebody has written down."""
+_UNLIKELY = 2.0
 _FALLBACK: tuple[Spec, ...] = (
     plain(1.0),
     plain(SIDE),
@@ -49,11 +52,21 @@ def candidates(parameter: Parameter) -> Ranked:
     if any(isinstance(spec, TensorSpec) and spec.differentiable for _, spec in ranked[:3]):
         ranked += _tensors(parameter)
     ranked += [(4 + 0.5 * i, spec) for i, spec in enumerate(_FALLBACK)]
+    ranked += _of_written_shape(ranked, parameter)
     best: dict[Spec, float] = {}
     for cost, spec in ranked:
         fitted = _fitted(spec, parameter)
         best[fitted] = min(cost, best.get(fitted, cost))
     return sorted(((cost, spec) for spec, cost in best.items()), key=lambda pair: pair[0])
+
+
+def _of_written_shape(ranked: Ranked, parameter: Parameter) -> Ranked:
+    """The likely tensors in the shape that is written beside the parameter, before those of other shapes."""
+    shape = parameter.usage.shape
+    if shape is None:
+        return []
+    likely = [(cost, spec) for cost, spec in ranked if isinstance(spec, TensorSpec) and cost < _UNLIKELY]
+    return [(cost + _WRITTEN, replace(spec, shape=shape)) for cost, spec in likely]
 
 
 def _sources(parameter: Parameter) -> Iterable[tuple[Iterable[Spec], float]]:
@@ -72,7 +85,7 @@ def _sources(parameter: Parameter) -> Iterable[tuple[Iterable[Spec], float]]:
     yield said, 0.1
     if not parameter.required:
         # `None` often stands for "the caller made none": a value tries more of the code.
-        yield [_constant(parameter.default)], 1.0 if parameter.default is None and said else 0.2
+        yield [_constant(parameter.default)], 1.0 if parameter.default is None and said else 0.0
     yield [plain(word) for word in usage.words], 0.3
     if usage.called:
         yield CALLED, 0.4
@@ -103,10 +116,14 @@ def _tensors(parameter: Parameter) -> Ranked:
 
 
 def _fitted(spec: Spec, parameter: Parameter) -> Spec:
-    """A tensor with the rank that the code takes apart, or at least with as many axes as it asks for."""
+    """A tensor with the rank that the code takes apart, or at least with as many axes as it asks for; what is
+    written about it counts more, for the code may give its name to something else.
+    """
     if not isinstance(spec, TensorSpec):
         return spec
     usage = parameter.usage
+    if spec.shape == usage.shape:
+        return spec
     if usage.rank is not None and len(spec.shape) == 2:
         return spec.of_rank(usage.rank)
     return spec.of_rank(usage.least) if len(spec.shape) < usage.least else spec

@@ -10,7 +10,10 @@ from dataclasses import replace
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from gradcheck_tool.gradcheck import check_function
+from gradcheck_tool.gradcheck.rng import preserved
 from gradcheck_tool.gradcheck.session import quiet
 from gradcheck_tool.gradcheck.tangents import POSES
 from gradcheck_tool.gradcheck.tree import flatten
@@ -24,6 +27,7 @@ from gradcheck_tool.harness.inputs.synthesised.specs import (
     TensorSpec,
     plain,
 )
+from gradcheck_tool.harness.record.interception import intercepted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -54,15 +58,49 @@ _KINDS = (
 
 
 def judged(function: Any, args: Sequence[Any]) -> str:
-    """What the gradient at exactly these arguments is: `ok`, `wrong` or `surrogate`."""
+    """What the gradient at exactly these arguments is: `ok`, `wrong`, `surrogate`, or `inconclusive`."""
     report = quiet(lambda: check_function(function, tuple(args), **_QUICK))
     words = {verdict.verdict for verdict in report.inputs} if not isinstance(report, Exception) else set()
-    return next((word for word in ("surrogate", "wrong") if word in words), "ok")
+    return next((word for word in ("surrogate", "wrong", "inconclusive") if word in words), "ok")
 
 
 def calls_a_guess(args: Sequence[Any]) -> bool:
     """Whether some argument is a function or module: what it computes was guessed, too."""
     return any(callable(leaf) for leaf in flatten(list(args))[0])
+
+
+def random_start(function: Any, args: Sequence[Any]) -> str:
+    """Why a gradient that follows random numbers says nothing; empty where it does.
+
+    It is what the Function itself gives for another problem, as solvers do, and for these arguments the start
+    still shows.
+    """
+    inside: list[Any] = []
+    with preserved(), torch.enable_grad():
+        torch.manual_seed(0)
+        first = quiet(lambda: _tensors(function.apply(*args)))
+        torch.manual_seed(1)
+        second = quiet(lambda: _tensors(function.apply(*args)))
+        if isinstance(first, Exception) or isinstance(second, Exception):
+            return ""
+        if all(torch.equal(a, b) for a, b in zip(first, second, strict=True)):
+            return ""
+        with intercepted(lambda cls, *_: inside.append(cls)):
+            sums = [y.sum() for y in first if y.requires_grad and not y.is_complex()]
+            quiet(lambda: torch.autograd.grad(sums, _asked(args), allow_unused=True))
+    if not any(cls is function for cls in inside):
+        return ""
+    return "backward calls the Function itself, which gives other outputs for other random numbers"
+
+
+def _tensors(outputs: Any) -> list[torch.Tensor]:
+    """The tensors among outputs."""
+    return [y for y in flatten(outputs)[0] if isinstance(y, torch.Tensor)]
+
+
+def _asked(args: Sequence[Any]) -> list[torch.Tensor]:
+    """The tensors among arguments that require grad."""
+    return [x for x in _tensors(list(args)) if x.requires_grad]
 
 
 def right_domain(maker: Maker, state: State, budget: Budget) -> State | None:

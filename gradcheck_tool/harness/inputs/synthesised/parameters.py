@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.gradcheck.target import backward_of, overrides
 from gradcheck_tool.harness.inputs.synthesised.usage import Body, Usage, add_backward, usages_of
+from gradcheck_tool.harness.inputs.synthesised.written_shapes import written_shapes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,6 +63,9 @@ def parameters_of_function(function: Any) -> list[Parameter]:
     backward = backward_of(function)
     if backward is not None:
         add_backward({item.name: item.usage for item in found}, Body(forward), Body(backward))
+    shapes = written_shapes(function) if "__doc__" in vars(function) else {}
+    for item in found:
+        item.usage.shape = item.usage.shape or shapes.get(item.name)
     for position, known in enumerate(_gradients(Body(backward)) if backward is not None else []):
         if position < len(found):
             found[position].gradient = known

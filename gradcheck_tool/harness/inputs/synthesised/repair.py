@@ -220,7 +220,7 @@ _SOURCES: tuple[tuple[str, _Repair], ...] = (
         r"(?:[eE]xpected|must be|requires?|only|needs?|got|is)\D{0,30}(\d)-?\s?[dD]\b(?:.*?(\d)-?\s?[dD]\b)?",
         _rank,
     ),
-    (r"(\d)-dimensional|(\d) dimensions?|(?:dim|ndim)(?:\(\))? == (\d)", _rank),
+    (r"(\d)-dimensional|(\d) dim(?:ension)?s?\b|(?:dim|ndim)(?:\(\))? == (\d)", _rank),
     (r"subscripts in the equation \((\d+)\)", _rank),
     (r"argument after \*\* must be a mapping", _mapping),
     (r"has no attribute '(?:append|extend|insert|pop)'", _grown),

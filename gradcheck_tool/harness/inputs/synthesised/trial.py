@@ -18,6 +18,7 @@ from torch import Tensor
 
 from gradcheck_tool.gradcheck.held import held_by_others
 from gradcheck_tool.gradcheck.tree import flatten
+from gradcheck_tool.harness import without_cuda
 from gradcheck_tool.harness.alone import joined
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def try_call(call: Callable[..., Any], args: Sequence[Any], bodies: Sequence[tup
     except TooSlowError:
         return Outcome(f"works for longer than {_SECONDS:g} s", 0)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - guessed arguments make user code raise anything
-        if joined(str(error)):
+        if joined(str(error)) or without_cuda.stays(str(error)):
             return try_call(call, args, bodies)
         outcome = _failed(error, stage, bodies)
         return replace(outcome, mistaken=outcome.mistaken and not any(map(_is_several, args)))
@@ -161,7 +162,11 @@ def _failed(error: BaseException, stage: int, bodies: Sequence[tuple[int, Body]]
     """Where in forward or backward an exception came from."""
     problem = f"{type(error).__name__}: {_shortened(' '.join(str(error).split()))}"
     # A program ends where what it needs is absent; arguments are refused with exceptions.
-    missing = isinstance(error, (ImportError, SystemExit)) or _NOT_HERE.search(problem) is not None
+    missing = (
+        isinstance(error, (ImportError, SystemExit))
+        or _NOT_HERE.search(problem) is not None
+        or _failed_to_import(error)
+    )
     problem += _asserted(error)
     by_code = {id(body.code): (at, body) for at, body in bodies}
     trace, place = error.__traceback__, None
@@ -191,6 +196,25 @@ def _asserted(error: BaseException) -> str:
     rows = (node for node in _statements(trace.tb_frame.f_code.co_filename) if isinstance(node, ast.Assert))
     failed = next((n for n in rows if n.lineno <= trace.tb_lineno <= (n.end_lineno or n.lineno)), None)
     return "" if failed is None else f" (assert {_shortened(ast.unparse(failed.test))})"
+
+
+def _failed_to_import(error: BaseException) -> bool:
+    """Whether a name is not there that the file would have imported, had it been able to."""
+    if not isinstance(error, NameError) or isinstance(error, UnboundLocalError) or not error.name:
+        return False
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and error.name in _imported(trace.tb_frame.f_code.co_filename)
+
+
+@lru_cache(maxsize=32)
+def _imported(filename: str) -> frozenset[str]:
+    """The names that the imports of a file, wherever they stand, give something."""
+    imports = (n for n in ast.walk(_parsed(filename)) if isinstance(n, (ast.Import, ast.ImportFrom)))
+    return frozenset(
+        (alias.asname or alias.name).partition(".")[0] for node in imports for alias in node.names
+    )
 
 
 def _takes_a_tuple(error: BaseException, here: TracebackType) -> bool:

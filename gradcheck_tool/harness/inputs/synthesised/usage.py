@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from gradcheck_tool.gradcheck.parsed import parsed
+from gradcheck_tool.harness.inputs.synthesised.written_shapes import written_shapes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -40,6 +41,7 @@ class Usage:
     Attributes:
         rank: number of axes, where the code takes its shape apart.
         least: number of axes that it must have at least.
+        shape: its shape, where a docstring or a comment tells it.
         tensor: it has a tensor's methods called, or is saved for backward.
         called: it is called.
         iterated: it is unpacked, iterated or its length is taken.
@@ -53,6 +55,7 @@ class Usage:
 
     rank: int | None = None
     least: int = 0
+    shape: tuple[int, ...] | None = None
     tensor: bool = False
     called: bool = False
     iterated: bool = False
@@ -193,6 +196,9 @@ def usages_of(function: Any, names: Sequence[str], depth: int = _DEPTH) -> dict[
     """How a function uses its parameters, itself and in the functions of Python that it hands them to."""
     body = Body(function)
     found = body.usages(names)
+    for name, shape in written_shapes(function).items():
+        if name in found:
+            found[name].shape = shape
     for call in ast.walk(body.tree) if body.tree is not None and depth else ():
         callee = _callee(call.func, function) if isinstance(call, ast.Call) else None
         if callee is None or not isinstance(call, ast.Call):
@@ -228,6 +234,7 @@ def _handed(call: ast.Call, callee: FunctionType) -> Iterator[tuple[str, str]]:
 def _merge(usage: Usage, more: Usage) -> None:
     """Add what is known from elsewhere; what is said at the first place counts."""
     usage.rank = more.rank if usage.rank is None else usage.rank
+    usage.shape = more.shape if usage.shape is None else usage.shape
     usage.least = max(usage.least, more.least)
     usage.words += [word for word in more.words if word not in usage.words]
     usage.attributes |= more.attributes
