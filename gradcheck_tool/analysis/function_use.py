@@ -30,6 +30,7 @@ from gradcheck_tool.domain.values import (
 from gradcheck_tool.engine import backward as engine
 from gradcheck_tool.engine.tensors import new_tensor
 from gradcheck_tool.interp import attributes
+from gradcheck_tool.interp.calls import DECORATED
 from gradcheck_tool.interp.exceptions import guard
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.autograd import run_pass
@@ -51,6 +52,7 @@ MOST_ALONE = 4
 MOST_OPTIONS = 3
 # How many ways through a forward are differentiated that its arguments do not tell apart.
 MOST_ALIKE = 2
+_BY_POSITION = (ir.ArgKind.POSITIONAL, ir.ArgKind.STAR)
 # Attributes that only tensors have, as far as arguments of Functions are concerned.
 TENSOR_ATTRIBUTES = frozenset({"shape", "device", "dtype", "is_cuda", "requires_grad", "ndim", "T"})
 
@@ -64,7 +66,8 @@ def forward_of(s: State, cls: Value) -> Func | None:
     """The `forward` of a Function class that `apply` can use.
 
     None where it is of the old style, made without a backward, or written for the `forward` of subclasses to
-    call, with the context in another place than `apply` passes it.
+    call, with the context in another place than `apply` passes it; and where a decorator adds arguments. Of a
+    decorated one it is what takes arguments by name: the wrapper, or else what is wrapped.
     """
     forward = attributes.in_class(s, cls, "forward") or NONE
     function = attributes.function_of(s, forward)
@@ -72,7 +75,24 @@ def forward_of(s: State, cls: Value) -> Func | None:
     contract = function_class_of(s, cls)
     if is_old or s.get(backward_of(s, cls), Func) is None or (contract and _takes_context_later(contract)):
         return None
-    return s.get(attributes.innermost(s, function), Func)
+    func = s.get(function, Func)
+    while func is not None and "__wrapped__" in func.attrs and _is_variadic(func):
+        func = s.get(func.attrs["__wrapped__"], Func) if _hands_on_as_given(func.function) else None
+    return func
+
+
+def _hands_on_as_given(wrapper: ir.Function) -> bool:
+    """Does a wrapper that takes any number of arguments add none where it calls what it wraps?"""
+    own = sum(p.is_positional for p in wrapper.params)
+    as_given = [ir.ArgKind.POSITIONAL] * own + [ir.ArgKind.STAR]
+    body: FunctionBody = wrapper.worked_out(FunctionBody)
+    for call in (i for i in body.instrs if isinstance(i, ir.Call)):
+        made = body.maker(call.func)
+        kinds = [arg.kind for arg in call.args if arg.kind in _BY_POSITION]
+        is_wrapped = isinstance(made, ir.LoadName) and made.scope is ir.Scope.FREE
+        if is_wrapped and ir.ArgKind.STAR in kinds and kinds != as_given:
+            return False
+    return True
 
 
 def _takes_context_later(c: FunctionClass) -> bool:
@@ -121,6 +141,8 @@ def apply(m: Interpreter, s: State, cls: Ref, name: str, variant: tuple[str, Val
         return []
     setup = attributes.in_class(s, cls, "setup_context") is not None
     skip = (not setup) + isinstance(method_of(s, cls, "forward"), Bound)
+    if _is_given_more(m, s, forward, skip):
+        return []
     args = arguments(m, s, forward, skip, variant)
     site, text = m.site(s, s[cls].node), f"{name}.apply(...)"
     called = m.call(s, Method(cls, "apply"), args, {}, site, text, _is_variadic(forward))
@@ -248,6 +270,12 @@ def arguments(m: Interpreter, s: State, forward: Func, skip: int, variant: tuple
         else:
             out.append(default if default is not None else unknown())
     return out
+
+
+def _is_given_more(m: Interpreter, s: State, forward: Func, skip: int) -> bool:
+    """Does a decorator out of sight give `forward` more than applications in the file do?"""
+    needed = sum(p.is_positional and p.name not in forward.defaults for p in forward.function.params[skip:])
+    return DECORATED in forward.attrs and 0 < _least_given(m, s, forward.cls) < needed
 
 
 def _least_given(m: Interpreter, s: State, cls: Value) -> int:

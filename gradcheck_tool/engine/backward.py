@@ -7,6 +7,7 @@ the way to its inputs.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +52,9 @@ if TYPE_CHECKING:
 _BROADCASTS = frozenset(
     {"+", "-", "*", "/", "AddBackward0", "SubBackward0", "MulBackward0", "DivBackward0", "NegBackward0"}
 )
+
+# The node of a gradient that has a graph of its own (create_graph).
+_OF_DERIVATIVE = re.compile(r"Backward\d*Backward$")
 
 
 @dataclass(slots=True)
@@ -337,7 +341,9 @@ def _double(s: State, p: BackwardPass, ref: Ref, node: Node) -> None:
         # What hooks give back for what they were given may depend on anything, and so may a result that is
         # kept inside of the call, as the reciprocal in `1 / x` is, where nothing else is kept for it.
         inside = "out" in roles and not seen and all(slot.role != "out" for slot in node.saved_tensors)
-        if node.needs is None or inside or (roles and node.saving_hooks != NONE):
+        # The derivative of a derivative may be the last that depends on anything, as that of a square is.
+        is_last = bool(roles) and _OF_DERIVATIVE.search(node.op) is not None
+        if node.needs is None or inside or is_last or (roles and node.saving_hooks != NONE):
             _flow(p, target, (Symbol(("double", ref.id)),))
             continue
         history = [*incoming, *seen]

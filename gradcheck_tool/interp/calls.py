@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gradcheck_tool.domain.records import Class, Dict, Frame, Func, Instance, Iter, List
 from gradcheck_tool.domain.values import (
     NONE,
+    TRUE,
     Bound,
     Const,
     LibraryObject,
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
     from gradcheck_tool.interp.summaries import Summarising
 
 SUPER = LibraryObject("builtins.super")
+# Marks a function that a decorator out of sight may call with other arguments.
+DECORATED = "#decorated"
 # What a decorator is called of which nothing else is known, and which may switch gradients off.
 _SWITCHES = re.compile(r"gra(?:d|ph)|infer|eval")
 # What a decorator is called that translates a function into another language, for memory without gradients.
@@ -250,6 +253,8 @@ def call_unknown(m: Interpreter, s: State, call: Call) -> Outcomes:
             return [(s, unknown())]
         if decorated is not None and _SWITCHES.search(str(call.text)):
             return [(s, s.new(managed(decorated, unknown())))]
+        if decorated is not None and not classes.is_known_library(func):
+            s.edit(call.args[0]).attrs[DECORATED] = TRUE  # type: ignore[arg-type]
         return [(s, call.args[0])]
     short = name.rpartition(".")[2]
     # Of what an object of which little is known does with itself, its name says whether it matters.

@@ -99,7 +99,12 @@ def _is_open(s: State, base: Value) -> bool:
     record = s.get(base, Class)
     if record is not None:
         return record.open
-    return not isinstance(base, LibraryObject) or base.name.split(".")[0] not in KNOWN_ROOTS
+    return not is_known_library(base)
+
+
+def is_known_library(value: Value) -> bool:
+    """Is it of a library that is known to add nothing to what is said of it?"""
+    return isinstance(value, LibraryObject) and value.name.split(".")[0] in KNOWN_ROOTS
 
 
 def is_subclass(s: State, cls: Value, name: str) -> bool:

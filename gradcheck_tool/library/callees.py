@@ -47,6 +47,7 @@ from gradcheck_tool.library.torch.opaque_modules import (
     is_role,
     opaque_module,
 )
+from gradcheck_tool.library.torch.operator_calls import OPERAND
 from gradcheck_tool.library.torch.tensor_model import TensorModel
 from gradcheck_tool.library.torch.tensor_numbers import write_array
 from gradcheck_tool.library.torch.tensor_values import adopt, as_tensor
@@ -165,7 +166,9 @@ class SymbolModel(DtypeModel):
     def inplace(
         self, m: Interpreter, s: State, op: str, left: Symbol, right: Value, site: Any, text: Any
     ) -> Outcomes | None:
-        ref = as_tensor(m, s, left, site) if _is_graph(left) else _taken_for_tensor(s, left)
+        may_be_number = Symbol((OPERAND, left)) in s.memory and s.get(right, Tensor) is None
+        taken = None if may_be_number else _taken_for_tensor(s, left)
+        ref = as_tensor(m, s, left, site) if _is_graph(left) else taken
         if ref is not None:
             return _TENSOR.inplace(m, s, op, ref, right, site, text)
         write_array(s, left, site, text)

@@ -30,6 +30,15 @@ g[0].add_(1.0)
 
 # Programs that run.
 RUNNING = {
+    "the last derivative of a polynomial has no graph": """
+slope = w**2 + s
+for _ in range(4):
+    if slope.grad_fn is None:
+        break
+    slope = torch.autograd.grad(slope.sum(), w, create_graph=True)[0]
+if slope.grad_fn is not None:
+    torch.autograd.grad(slope.sum(), s)
+""",
     "a gradient has no graph where create_graph is a flag that is off": """
 (w * w).sum().backward(create_graph=bool(os.environ.get("SET_NOWHERE")))
 w.grad.numpy()

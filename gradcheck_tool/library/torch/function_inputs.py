@@ -8,6 +8,7 @@ from gradcheck_tool.domain.events import FunctionError
 from gradcheck_tool.domain.records import Class, Func, Instance
 from gradcheck_tool.domain.values import NONE, Value, unknown
 from gradcheck_tool.interp import attributes
+from gradcheck_tool.interp.calls import DECORATED
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.function_text import is_class_method
 
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
 def misfit(m: Interpreter, s: State, cls: Value, call: Call) -> Value | None:
     """What `apply` gives where `forward` cannot take its arguments: Python raises. None where it can.
 
-    A `forward` below a decorator of the repository may get something else, and so may one that takes any
-    number of arguments. How many `*args` there are is often not known for certain: then nothing is known.
+    A `forward` below a decorator of the repository, or of a library that is not known, may get something
+    else, and so may one that takes any number of arguments. How many `*args` there are is often not known
+    for certain: then nothing is known.
     """
     record, found = s.get(cls, Class), attributes.in_class(s, cls, "forward")
     func = s.get(attributes.function_of(s, found), Func) if found is not None else None
@@ -34,7 +36,9 @@ def misfit(m: Interpreter, s: State, cls: Value, call: Call) -> Value | None:
     given = len(call.args)
     if needed <= given <= len(params):
         return None
-    if any(getattr(arg, "star", "") for arg in getattr(call.site.node, "args", ())):
+    if DECORATED in func.attrs or any(
+        getattr(arg, "star", "") for arg in getattr(call.site.node, "args", ())
+    ):
         return unknown()
     name, most = record.name, len(params)
     if given < needed:

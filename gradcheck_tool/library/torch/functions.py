@@ -127,11 +127,13 @@ def call_named(
     site: Any,
     text: Any,
 ) -> Value:
-    """Call an operation of the tables.
+    """Call an operation of the tables; `...` stands for what is still to be written.
 
     Raises:
         Raised: where PyTorch would.
     """
+    if Const(Ellipsis) in args:
+        return unknown()
     spec = optable.find(name)
     bound = spec.bind(list(args), dict(kwargs)) if spec is not None else None
     if spec is None or bound is None:

@@ -12,6 +12,7 @@ from gradcheck_tool.domain.values import (
     NONE,
     TRUE,
     Bound,
+    Const,
     Ref,
     Symbol,
     Tup,
@@ -39,7 +40,9 @@ from gradcheck_tool.library.torch.module_tree import SEQUENTIAL, WRAPPERS, conta
 
 
 def call_module(m: Interpreter, s: State, ref: Ref, call: Call) -> Result:
-    """`module(...)`: pre-hooks, forward, hooks."""
+    """`module(...)`: pre-hooks, forward, hooks. An argument `...` stands for what is still to be written."""
+    if Const(Ellipsis) in call.args:
+        return unknown()
     m.tell(s, ModuleCalled(ref, call))
     out: Outcomes = []
     pairs = [(s, list(call.args))]

@@ -10,8 +10,10 @@ from gradcheck_tool.domain import shapes
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.values import (
     NONE,
+    TRUE,
     Const,
     Ref,
+    Symbol,
     Value,
 )
 from gradcheck_tool.engine import optable
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
     from gradcheck_tool.interp.api import Call, Interpreter
     from gradcheck_tool.interp.registry import Native, Result
 from gradcheck_tool.library.torch.functions import call_named
+
+# Marks an unknown value of which no more is known than that it is an operand beside a tensor.
+OPERAND = "operand"
 
 
 @finder
@@ -72,8 +77,11 @@ def find_native(name: str) -> Native | None:
 def call_operator(
     m: Interpreter, s: State, op: str, left: Value, right: Value, site: Any, text: Any
 ) -> Value:
-    """`left op right` with at least one tensor."""
-    return call_named(m, s, f"operator.{op}", [left, right], {}, site, text)
+    """`left op right` with at least one tensor: the other may be a number, if nothing else is known of it."""
+    met = [v for v in (left, right) if isinstance(v, Symbol) and Symbol(("tensor", v)) not in s.memory]
+    result = call_named(m, s, f"operator.{op}", [left, right], {}, site, text)
+    s.memory.update(dict.fromkeys([Symbol((OPERAND, v)) for v in met], TRUE))
+    return result
 
 
 def call_inplace_operator(

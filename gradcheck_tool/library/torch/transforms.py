@@ -33,9 +33,13 @@ DEEPCOPY = (
 def deepcopy(m: Interpreter, s: State, call: Call) -> Result:
     """Copies of leaves are leaves of their own; results of operations cannot be copied.
 
+    What a table of the program's own says is copied already is not known.
+
     Raises:
         Raised: for tensors that are not leaves.
     """
+    if s.get(call.get(1, "memo"), Dict) is not None:
+        return unknown()
     done: dict[int, Ref] = {}
     copy = _copy(s, call.args[0] if call.args else NONE, done, call.site, call)
     m.tell(s, Taken(list(done.values()), "copy", call.site))

@@ -136,5 +136,10 @@ def test_pytorch_refuses_the_backward_of_the_sequence(monkeypatch: pytest.Monkey
     assert "modified by an inplace operation" in happened(RESIDUAL + line)[1]
 
 
+def test_what_is_still_to_be_written_is_not_known() -> None:
+    program = HEAD + "loss = nn.MSELoss()(..., ...) + F.mse_loss(..., ...)\nloss.backward()\n"
+    assert told(program) == []
+
+
 def test_what_may_train_or_freeze_a_module_may_put_other_layers_in() -> None:
     assert told(RESIDUAL.replace("init_weights", "prune_layers")) == []

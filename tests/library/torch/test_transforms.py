@@ -99,6 +99,13 @@ y = checkpoint(torch.add, x, w, use_reentrant=True)
 
 # Programs that run.
 RUNNING = {
+    "what a table of the program's own says is copied already": """
+import copy
+y = w * 2
+memo = {id(each): each for each in (w, y)}
+copy.deepcopy({"result": y}, memo=memo)
+copy.deepcopy([y], memo)
+""",
     "a checkpoint does not read the history of an input that its function does not use": """
 p, q, r = w.unbind()
 with torch.no_grad():
