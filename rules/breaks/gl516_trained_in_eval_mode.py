@@ -16,6 +16,7 @@ from gradcheck_tool import (
     Site,
     State,
     StateNote,
+    StoryStep,
     Symbol,
     Tracker,
     Violation,
@@ -127,8 +128,12 @@ class Modes(Tracker):
                 continue
             if self.once(id(site.node)):
                 call = places.text_of(site, site.node)
-                event = EvalModeTraining(site=site, module=record.name, call=call, optimizer=fact.name)
-                self.report(event)
+                told = (
+                    StoryStep(site, f"`{call}` switches evaluation mode on here"),
+                    StoryStep(fact.site, f"`{fact.name}` goes on training here"),
+                )
+                module, name = record.name, fact.name
+                self.report(EvalModeTraining(site=site, story=told, module=module, call=call, optimizer=name))
 
 
 def _parameters(s: State, ref: Ref) -> set[Ref]:

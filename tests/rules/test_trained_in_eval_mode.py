@@ -274,3 +274,11 @@ def train(model, optimizer, data, held_out, scaler, options):
 def test_of_many_ways_one_is_followed_on_which_most_is_still_open() -> None:
     assert [(finding.code, finding.location.start.row) for finding in told(IN_PARTS)] == [("GL516", 9)]
     assert told(IN_PARTS.replace("held_out)\n", "held_out)\n            model.train()\n")) == []
+
+
+def test_the_trace_leads_from_the_switch_to_the_training() -> None:
+    (finding,) = told(MISTAKES["labels are guessed before the first step, in evaluation mode"].wrong)
+    assert [step.message for step in finding.trace] == [
+        "`model.eval()` switches evaluation mode on here",
+        "`optimizer` goes on training here",
+    ]
