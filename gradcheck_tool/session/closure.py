@@ -27,6 +27,10 @@ _SETS = (
     rb"|\.(?:clear|data|detach_|pop|popleft|popitem|remove|zero_|fill_|copy_|set_)\b)"
 )
 
+# What turns a module into a program for other machines, and what trains one.
+_EXPORTS = re.compile(rb"\bonnx\.export\(|\bjit\.trace\(")
+_TRAINS = re.compile(rb"\.backward\(|\.step\(|\bautograd\b|\bTrainer\b|\.fit\(")
+
 
 class Closure:
     """Judges findings by the other files of the repository."""
@@ -52,8 +56,18 @@ class Closure:
         callers = Callers(self._repository, path, self._read)
         return all(
             callers.record_nothing(unit, reading_out=DIFFERENTIATED.format(unit) in finding.assumes)
+            or (DIFFERENTIATED.format(unit) in finding.assumes and self._is_only_exported(path, unit))
             for unit in finding.units
         )
+
+    def _is_only_exported(self, path: Path, unit: str) -> bool:
+        """Is the class of a `forward` made by files alone that export what they make, and train nothing?"""
+        cls, _, name = unit.rpartition(".")
+        if name != "forward":
+            return False
+        makes = re.compile(rb"(?<!class )\b" + re.escape(cls.rpartition(".")[2].encode()) + rb"\(")
+        making = [data for data in self._repository.texts(path).values() if makes.search(data)]
+        return bool(making) and all(_EXPORTS.search(data) and not _TRAINS.search(data) for data in making)
 
     def _is_mentioned(self, path: Path, owner: str, attribute: str, then: bytes = b"") -> bool:
         """Does another file mention an attribute of the objects of a class, and do something with it `then`?

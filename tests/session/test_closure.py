@@ -96,3 +96,49 @@ def test_a_state_that_a_method_begins_anew_is_for_callers_to_cut(tmp_path: Path)
     reset = "\n    def reset(self, size):\n        self.hidden = self.hidden.new_zeros(size, 2)\n"
     (tmp_path / "encoder.py").write_text(ENCODER + reset, encoding="utf-8")
     assert Session(tmp_path, Options()).check([Path()]).findings == []
+
+
+WRAPPER = """import torch
+from torch import nn
+
+
+class End2End(nn.Module):
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, x):
+        boxes = self.model(x)
+        confidence, scores = boxes[:, :, 4:5], boxes[:, :, 5:]
+        scores *= confidence
+        return scores
+"""
+EXPORT = """import torch
+from wrapper import End2End
+
+model = End2End(torch.load("model.pt")).eval()
+torch.onnx.export(model, torch.zeros(1, 3, 8, 8), "model.onnx")
+"""
+TRAIN = """from wrapper import End2End
+
+
+def train(net, loader, optimizer):
+    model = End2End(net)
+    for images in loader:
+        optimizer.zero_grad()
+        model(images).sum().backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("others", "reported"), [([], True), ([EXPORT], False), ([EXPORT, TRAIN], True), ([TRAIN], True)]
+)
+def test_what_is_made_to_be_exported_is_not_differentiated(
+    tmp_path: Path, others: list[str], reported: bool
+) -> None:
+    files = {"pyproject.toml": "", "wrapper.py": WRAPPER, **{f"other{n}.py": t for n, t in enumerate(others)}}
+    for name, source in files.items():
+        (tmp_path / name).write_text(source, encoding="utf-8")
+    found = {each.code for each in Session(tmp_path, Options()).check([Path()]).findings}
+    assert found == ({"GL201"} if reported else set())
