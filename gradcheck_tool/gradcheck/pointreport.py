@@ -69,6 +69,8 @@ def report(session: Session, mismatches: list[Mismatch], label: str, *, natural:
         mismatches = plain
     for m in mismatches:
         _report_one(session, m, label, natural=natural)
+        if session.options.brief and session.findings:
+            return
 
 
 def _said(session: Session, mismatches: list[Mismatch]) -> str | None:

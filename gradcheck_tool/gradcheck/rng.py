@@ -34,7 +34,7 @@ def _always_in_use() -> bool:
     return bool(torch.backends.mps.is_available())
 
 
-def _seed_torch(number: int) -> None:
+def seed_torch(number: int) -> None:
     """`torch.manual_seed`; without a device in use, only what it does to the CPU's generator.
 
     For a device that is not in use yet it records the stack of every call, which costs a hundred times more.
@@ -65,7 +65,7 @@ class RandomState:
             restore(number)
         if self._uses is False and not force:
             return
-        _seed_torch(number)
+        seed_torch(number)
         random.seed(number)
         numpy = _numpy()
         if numpy is not None:

@@ -14,12 +14,13 @@ from torch.overrides import TorchFunctionMode
 
 from gradcheck_tool.gradcheck.compare import dense
 from gradcheck_tool.gradcheck.probes import like_contiguous
-from gradcheck_tool.gradcheck.problem import is_real_number
+from gradcheck_tool.gradcheck.problem import identical, is_real_number
+from gradcheck_tool.gradcheck.session import quiet
 
 if TYPE_CHECKING:
     from gradcheck_tool.gradcheck.evidence import Evidence
 
-_MOST_INTERMEDIATES = 40
+_MOST_INTERMEDIATES, _MOST_SLOTS = 40, 6
 
 
 class _Recorder(TorchFunctionMode):
@@ -51,18 +52,33 @@ def _candidates(evidence: Evidence) -> list[tuple[str, Tensor]]:
     return found
 
 
-def _with_saved(evidence: Evidence, slot: int, replacement: Tensor, row: int) -> Tensor:
-    """The gradient for cotangent `row` with saved tensor number `slot` replaced."""
-    count = iter(range(1_000_000))
+class _Graph:
+    """A graph through which backward goes again and again, each time with another saved tensor replaced."""
 
-    def unpack(packed: tuple[int, Tensor]) -> Tensor:
+    def __init__(self, evidence: Evidence) -> None:
+        """Run the forward."""
+        self._evidence = evidence
+        self._slot, self._replacement = -1, torch.empty(0)
+        count = iter(range(1_000_000))
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: (next(count), t), self._unpacked):
+            self._made = evidence.problem.graph(evidence.problem.values)
+
+    def _unpacked(self, packed: tuple[int, Tensor]) -> Tensor:
         number, tensor = packed
-        return replacement if number == slot else tensor
+        return self._replacement if number == self._slot else tensor
 
-    problem = evidence.problem
-    with torch.autograd.graph.saved_tensors_hooks(lambda t: (next(count), t), unpack):
-        got = problem.vjp(problem.values, like_contiguous(evidence.cotangents[row]))
-    return dense(got[evidence.index], problem.values[evidence.index]).reshape(-1)
+    def gradient(self, slot: int, replacement: Tensor, row: int) -> Tensor:
+        """The gradient for cotangent `row` with saved tensor number `slot` replaced."""
+        self._slot, self._replacement = slot, replacement
+        e = self._evidence
+        got = e.problem.pull(*self._made, like_contiguous(e.cotangents[row]), retain=True)
+        return dense(got[e.index], e.problem.values[e.index]).reshape(-1)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether backward gives the same each time, and leaves what was saved as it is."""
+        none = torch.empty(0)
+        return identical(self.gradient(-1, none, 0), self.gradient(-1, none, 0))
 
 
 def saved_by(evidence: Evidence) -> list[Tensor]:
@@ -82,21 +98,25 @@ def better_saved_tensor(evidence: Evidence) -> str | None:
     """A sentence naming the saved tensor and what should have been saved; None if no replacement helps."""
     if evidence.klass is None:
         return None
-    for slot, saved in enumerate(saved_by(evidence)[:6]):
-        for label, tensor in _candidates(evidence):
+    slots = saved_by(evidence)[:_MOST_SLOTS]
+    candidates = _candidates(evidence) if slots else []
+    once = quiet(lambda: _Graph(evidence))
+    reused = once if not isinstance(once, Exception) and quiet(lambda: once.repeats) is True else None
+    for slot, saved in enumerate(slots):
+        for label, tensor in candidates:
             fits = tensor.shape == saved.shape and tensor.dtype == saved.dtype
             if not fits or torch.equal(tensor, saved):
                 continue
-            if _explains(evidence, slot, tensor):
+            if _explains(evidence, reused, slot, tensor):
                 subject = f"the gradient of input {evidence.index}"
                 return f"{subject} would be right if saved tensor {slot} were {label}"
     return None
 
 
-def _explains(evidence: Evidence, slot: int, tensor: Tensor) -> bool:
+def _explains(evidence: Evidence, graph: _Graph | None, slot: int, tensor: Tensor) -> bool:
     for row in (0, 2):
         try:
-            got = _with_saved(evidence, slot, tensor, row)
+            got = (graph or _Graph(evidence)).gradient(slot, tensor, row)
         except Exception:  # noqa: BLE001  (user code may raise anything)
             return False
         gap = (got - evidence.reference[row]).abs()

@@ -71,6 +71,8 @@ class Options:
     """Give native code other sizes, numbers and strides, too: it may end the process."""
     isolate: bool = False
     """Check in a forked process, with the risky calls."""
+    brief: bool = False
+    """Only the verdicts count: the first mistake is enough."""
     builtin: bool = False
     """Check PyTorch's own operators as thoroughly as custom Functions."""
 

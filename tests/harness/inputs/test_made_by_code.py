@@ -352,3 +352,10 @@ def test_lists_of_objects_that_have_what_is_read_of_each(found):
     assert type(blocks[0]).__name__ == "Block"
     assert {*map(len, options)} == {0}
     assert check_function(function, made.cases[0].args, **made.cases[0].options).ok
+
+
+def test_a_function_that_takes_whatever_the_package_passes(found):
+    source = BLOCKS.replace("self.f(second)", "self.f(second, 1, reverse=True)")
+    function, made = found(source)
+    assert made.cases, made.tried
+    assert check_function(function, made.cases[0].args, **made.cases[0].options).ok

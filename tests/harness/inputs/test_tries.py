@@ -255,6 +255,31 @@ def test_a_function_that_could_not_be_imported_ends_the_search(found):
     assert "needs what is not here: NameError: name 'multiply'" in made.tried[-1]
 
 
+GREEDY = """
+import torch
+from torch.autograd import Function
+
+SIZES = []
+
+
+class Greedy(Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        SIZES.append(x.numel() + y.numel())
+        raise IndexError("tuple index out of range")
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, g
+"""
+
+
+def test_a_message_about_sizes_does_not_make_tensors_grow_for_ever(found):
+    function, made = found(GREEDY)
+    assert made.cases == ()
+    assert 256 < max(function.forward.__globals__["SIZES"]) <= 1 << 18
+
+
 def test_shape_of_a_gradient_tells_that_of_its_argument(found):
     function, made = found(WEIGHTED)
     assert made.cases

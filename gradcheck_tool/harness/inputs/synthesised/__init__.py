@@ -142,6 +142,7 @@ def _drawn(maker: Maker, found: Found, state: State, budget: Budget) -> tuple[Ca
         if domain is not None:
             note = f"{_call(domain)}; for other values the gradient is wrong, or they make no sense"
             return (Case(maker.arguments(domain), note=note, options=GIVEN_ONLY),)
+        accepted, words = accepted[:1], words[:1]
     # What is meant to be no derivative may look like one for some values.
     meant = "surrogate" in words
     return tuple(

@@ -12,7 +12,7 @@ from gradcheck_tool.gradcheck.broken import BrokenDeviceError, broken_device
 from gradcheck_tool.gradcheck.native import native_code
 from gradcheck_tool.gradcheck.problem import identical
 from gradcheck_tool.gradcheck.rehearsal import breaks_device
-from gradcheck_tool.gradcheck.rng import preserved
+from gradcheck_tool.gradcheck.rng import preserved, seed_torch
 from gradcheck_tool.gradcheck.session import quiet
 from gradcheck_tool.gradcheck.target import backward_of, overrides
 from gradcheck_tool.gradcheck.tree import flatten
@@ -72,7 +72,7 @@ class Maker:
             BrokenDeviceError: it has left the device unusable.
         """
         with preserved():
-            torch.manual_seed(self._seed)
+            seed_torch(self._seed)
             if self._device != "cpu" and (why := self._breaks_device(arguments)):
                 return Outcome(why, 1)
             outcome = try_call(self.function.apply, arguments, self._bodies)
@@ -104,7 +104,7 @@ class Maker:
     def _outputs(self, arguments: Sequence[Any]) -> list[torch.Tensor]:
         """The outputs as detached tensors; none where the Function refuses."""
         with preserved(), torch.no_grad():
-            torch.manual_seed(self._seed)
+            seed_torch(self._seed)
             outputs = quiet(lambda: flatten(self.function.apply(*arguments))[0])
         if isinstance(outputs, Exception):
             return []

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from gradcheck_tool.gradcheck import check_function
-from gradcheck_tool.gradcheck.rng import preserved
+from gradcheck_tool.gradcheck.rng import preserved, seed_torch
 from gradcheck_tool.gradcheck.session import quiet
 from gradcheck_tool.gradcheck.tangents import POSES
 from gradcheck_tool.gradcheck.tree import flatten
+from gradcheck_tool.harness.inputs.synthesised.screen import is_plainly_wrong
 from gradcheck_tool.harness.inputs.synthesised.specs import (
     CALLED,
     FLOATING,
@@ -44,6 +45,7 @@ _QUICK: dict[str, Any] = {
     "second_order": False,
     "forward_mode": False,
     "vmap": False,
+    "brief": True,
     **GIVEN_ONLY,
 }
 _MANY = 8
@@ -77,9 +79,9 @@ def random_start(function: Any, args: Sequence[Any]) -> str:
     """
     inside: list[Any] = []
     with preserved(), torch.enable_grad():
-        torch.manual_seed(0)
+        seed_torch(0)
         first = quiet(lambda: _tensors(function.apply(*args)))
-        torch.manual_seed(1)
+        seed_torch(1)
         second = quiet(lambda: _tensors(function.apply(*args)))
         if isinstance(first, Exception) or isinstance(second, Exception):
             return ""
@@ -110,11 +112,12 @@ def right_domain(maker: Maker, state: State, budget: Budget) -> State | None:
         if budget.over:
             return None
         args = maker.arguments(other)
-        if maker.attempt_with(args).problem:
+        poses = _has_poses(other)
+        if maker.attempt_with(args).problem or (not poses and is_plainly_wrong(maker.function, args)):
             continue
         word = judged(maker.function, args)
         # Gradients of poses follow conventions, which show only where the values are poses.
-        if word == "ok" or (word == "surrogate" and _has_poses(other)):
+        if word == "ok" or (word == "surrogate" and poses):
             return other
     return None
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from gradcheck_tool.gradcheck.knobs import Called, knobs
 from gradcheck_tool.gradcheck.probes import Draws
-from gradcheck_tool.gradcheck.rng import preserved
+from gradcheck_tool.gradcheck.rng import preserved, seed_torch
 from gradcheck_tool.gradcheck.tree import flatten
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _called(function: Any, args: Sequence[Any]) -> Called:
         x.detach().clone().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x for x in leaves
     ]
     asked = [x for x in given if isinstance(x, Tensor) and x.requires_grad]
-    torch.manual_seed(0)
+    seed_torch(0)
     outputs = [y for y in flatten(function.apply(*rebuild(given)))[0] if isinstance(y, Tensor)]
     used = [y for y in outputs if y.requires_grad]
     got = torch.autograd.grad(used, asked, Draws(0).spread(used), allow_unused=True)  # a bound shows

@@ -10,7 +10,10 @@ import torch
 
 from gradcheck_tool.harness.inputs.synthesised.specs import (
     CALLED,
+    FORGIVING,
     SIDE,
+    Made,
+    Plain,
     Several,
     Spec,
     TensorSpec,
@@ -94,11 +97,26 @@ def _grown(spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
         yield Several((TensorSpec((SIDE, SIDE), grad=False),), as_list=True)
 
 
-def _mapping(spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
-    """Keyword arguments that are handed on: none."""
-    yield plain({})
-    if isinstance(spec, Several):
+def _mapping(spec: Spec, match: re.Match[str]) -> Iterable[Spec]:
+    """Keyword arguments that are handed on: none, for each call where there are several.
+
+    A list that is empty ends a loop before it begins, which is no step towards a call that works.
+    """
+    if isinstance(spec, Several) and match[1] not in ("tuple", "list"):
         yield replace(spec, items=(plain({}),) * len(spec.items))
+    else:
+        yield plain({})
+
+
+def _forgiving(spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
+    """A function that takes whatever it is given, in the place of one that does not."""
+    if isinstance(spec, Plain) and callable(spec.value):
+        yield FORGIVING
+    elif isinstance(spec, Made):
+        inside = {name: next(iter(_forgiving(item, _)), item) for name, item in spec.items}
+        yield replace(spec, items=tuple(inside.items()))
+    elif isinstance(spec, Several):
+        yield replace(spec, items=tuple(next(iter(_forgiving(item, _)), item) for item in spec.items))
 
 
 def _integer(_spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
@@ -222,7 +240,8 @@ _SOURCES: tuple[tuple[str, _Repair], ...] = (
     ),
     (r"(\d)-dimensional|(\d) dim(?:ension)?s?\b|(?:dim|ndim)(?:\(\))? == (\d)", _rank),
     (r"subscripts in the equation \((\d+)\)", _rank),
-    (r"argument after \*\* must be a mapping", _mapping),
+    (r"argument after \*\* must be a mapping, not (\w+)", _mapping),
+    (r"unexpected keyword argument|positional arguments? but \d+ w|takes no keyword", _forgiving),
     (r"has no attribute '(?:append|extend|insert|pop)'", _grown),
     (r"shape\[-?\d*:\] == \((\d+(?:, ?\d+)*),?\)", _trailing),
     (r"invalid gradient .*got \[([\d, ]*)\] but expected shape compatible with \[([\d, ]*)\]", _returned),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 import re
 from dataclasses import dataclass, field, replace
 from itertools import count, product
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.harness.inputs.synthesised.candidates import Ranked, candidates
 from gradcheck_tool.harness.inputs.synthesised.repair import repairs
-from gradcheck_tool.harness.inputs.synthesised.specs import SIDE, Spec, TensorSpec
+from gradcheck_tool.harness.inputs.synthesised.specs import SIDE, Several, Spec, TensorSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 _GAIN = 2.0
 _UNSUSPECTED = 1.5
 _MOST_CHILDREN = 120
+_MOST_ELEMENTS = 1 << 18
+"""Of all tensors of a try together: messages about sizes double them again and again."""
 _MOST_MISSING = 40
 _LENGTHS = (3, 2, 1, 5, 6, 7, 8)
 _ABOUT_SIZES = re.compile(r"match|size|length|dim|shape|AssertionError")
@@ -126,7 +129,7 @@ class Search:
             )
 
     def _push(self, state: State, cost: float, gains: int, reached: tuple[int, ...]) -> None:
-        if state not in self._known:
+        if state not in self._known and sum(map(_elements, state)) <= _MOST_ELEMENTS:
             self._known.add(state)
             heapq.heappush(
                 self._queue, _Open(cost - _GAIN * gains, next(self._numbers), state, cost, gains, reached)
@@ -192,6 +195,12 @@ def _ending(spec: TensorSpec, length: int) -> TensorSpec:
 
 def _with(state: State, index: int, spec: Spec) -> State:
     return (*state[:index], spec, *state[index + 1 :])
+
+
+def _elements(spec: Spec) -> int:
+    if isinstance(spec, Several):
+        return sum(map(_elements, spec.items))
+    return math.prod(spec.shape) if isinstance(spec, TensorSpec) else 0
 
 
 def _of_rank(spec: Spec, rank: int) -> Spec:

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from gradcheck_tool.gradcheck.held import tensors_inside
-from gradcheck_tool.gradcheck.rng import preserved
+from gradcheck_tool.gradcheck.rng import preserved, seed_torch
 from gradcheck_tool.gradcheck.session import quiet
 from gradcheck_tool.gradcheck.tree import flatten
 from gradcheck_tool.harness.inputs.case import Case
@@ -152,7 +152,7 @@ def _tried(
             seen.append(_copied((args, kwargs)))
 
     with preserved(), intercepted(look):
-        torch.manual_seed(0)
+        seed_torch(0)
         outcome = try_call(call, arguments, bodies)
     for args, kwargs in seen:
         result = maker.attempt_with(args) if not kwargs else outcome
