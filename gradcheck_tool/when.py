@@ -42,6 +42,14 @@ COMPUTE_LOSS = Trigger("def compute_loss", r"def compute_loss\(self, model\b")
 # Everything that may differentiate.
 DIFFERENTIATION = (BACKWARD, AUTOGRAD, GRAD, JACOBIAN, HESSIAN, JVP, VJP, TRAINING_STEP, COMPUTE_LOSS)
 
+# What overwrites a tensor with that of all processes.
+COLLECTIVE = Trigger(
+    ("all_reduce", "reduce(", "broadcast("),
+    r"\b(?:all_reduce|(?<=\.)(?:reduce|broadcast))\(",
+    in_file=("distributed",),
+    mentions=("all_reduce",),
+)
+
 # Optimizers and the gradients that they apply.
 OPTIMIZER = Trigger(
     ("optim.", "from torch.optim"),

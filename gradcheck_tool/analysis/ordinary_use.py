@@ -17,6 +17,7 @@ from gradcheck_tool.domain.records import Class, Dict, Instance, List
 from gradcheck_tool.domain.values import GRAPH, LibraryObject, Ref, Symbol, Tup, Value
 from gradcheck_tool.engine import backward
 from gradcheck_tool.engine.errors import Raised
+from gradcheck_tool.interp.facts import ResultDifferentiated
 from gradcheck_tool.library.torch.graph_symbols import node_of
 from gradcheck_tool.library.torch.module_tree import makes_modules
 from gradcheck_tool.library.torch.settings import is_named_number
@@ -39,6 +40,8 @@ _SETTING = re.compile(
     r"(?:^|_)(?:temp(?:erature)?|tau|eps(?:ilon)?|margin|alpha|beta|gamma|lamb?da?|lmbda|weights?|scale|sigma|smooth\w*|"
     r"k|n|t|dim|size|coef\w*|ratio|device|reduction|num_\w+)$"
 )
+# What a finding assumes that is about a pass from the result of a unit, which whoever calls it makes.
+DIFFERENTIATED = "the result of `{}` is differentiated"
 # How deep tensors are looked for in what a unit returns.
 DEPTH = 3
 
@@ -54,10 +57,15 @@ def differentiate(m: Interpreter, ends: Iterable[FrameExit], name: str, assumes:
         # The object goes on as the unit has left it: a method of its own may differentiate what it keeps.
         s = end.state.fork()
         _take_for_tensors(m, s, end.value)
-        event = differentiated(s, end.value, name)
+        run = _pass_from(s, end.value, name)
+        if run is None:
+            continue
+        told = tuple(dict.fromkeys((DIFFERENTIATED.format(name), *m.program.assumes, *assumes)))
+        event = _goes_wrong(s, run)
         if event is not None:
-            told = dict.fromkeys((*event.assumes, *m.program.assumes, *assumes))
-            m.program.ordinary.append(replace(event, assumes=tuple(told), unit=name))
+            m.program.ordinary.append(replace(event, assumes=told, unit=name))
+        else:
+            m.tell(s, ResultDifferentiated(run, name, told))
 
 
 def trained_arguments(s: State, ends: Iterable[FrameExit], given: Mapping[str, Value]) -> list[str]:
@@ -147,25 +155,22 @@ def _operands(s: State) -> set[Value]:
     return found
 
 
-def differentiated(s: State, value: Value, name: str) -> Event | None:
-    """What goes wrong when the result of a forward is differentiated once; None where nothing does.
-
-    Args:
-        s: the state in which the unit returned; it is changed.
-        value: what the unit returned.
-        name: the unit, in the user's words.
-    """
+def _pass_from(s: State, value: Value, name: str) -> backward.BackwardPass | None:
+    """The pass that differentiates the result of a unit once; None where it has no graph."""
     roots = roots_in(s, value)
     if not roots:
         return None
-    site = s[roots[0]].site
-    given = [True] * len(roots)
-    p = backward.BackwardPass(roots, given, retain=False, create=False, site=site, text=f"{name}(...)")
+    given, text = [True] * len(roots), f"{name}(...)"
+    return backward.BackwardPass(roots, given, retain=False, create=False, site=s[roots[0]].site, text=text)
+
+
+def _goes_wrong(s: State, run: backward.BackwardPass) -> Event | None:
+    """Run a pass, which changes the state: what goes wrong, at the write that breaks it; None if nothing."""
     try:
-        backward.run_backward(s, p)
+        backward.run_backward(s, run)
     except Raised as error:
-        return _where_it_is_made(error.event, name)
-    return _where_it_is_made(p.silent[0], name) if p.silent else None
+        return _where_it_is_made(error.event, run.text)
+    return _where_it_is_made(run.silent[0], run.text) if run.silent else None
 
 
 def _take_for_tensors(m: Interpreter, s: State, value: Value, depth: int = DEPTH) -> None:
@@ -194,16 +199,15 @@ def _key(event: Event) -> tuple[object, ...]:
         return type(event), event.parameter, id(event.site.node)
     if isinstance(event, BackwardCall):
         return type(event), id(event)
-    return type(event), *(id(step.site.node) for step in event.story)
+    return type(event), *(id(site.node) for site in [step.site for step in event.story] or [event.site])
 
 
-def _where_it_is_made(event: Event | None, name: str) -> Event | None:
-    """The event at the write that breaks the backward, with what it assumes."""
-    assumed = (f"the result of `{name}` is differentiated",)
+def _where_it_is_made(event: Event | None, root: object) -> Event | None:
+    """The event at the write that breaks the backward."""
     if isinstance(event, SavedTensorModified) and event.story:
-        return replace(event, site=event.story[-1].site, root=f"{name}(...)", assumes=assumed)
+        return replace(event, site=event.story[-1].site, root=str(root))
     if isinstance(event, UnversionedWrite) and event.story:
-        return replace(event, site=event.story[-1].site, assumes=assumed)
+        return replace(event, site=event.story[-1].site)
     return None
 
 

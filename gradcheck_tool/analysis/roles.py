@@ -26,6 +26,7 @@ from gradcheck_tool.analysis.class_fit import (
 )
 from gradcheck_tool.analysis.defaults import is_usual_default, is_whole_number
 from gradcheck_tool.analysis.evidence import Evidence, Place, methods_of, place_of
+from gradcheck_tool.analysis.loop_data import BATCH, is_loop_data
 from gradcheck_tool.analysis.optimizer_roles import (
     is_averaged,
     is_module_object,
@@ -70,12 +71,6 @@ _FOLLOWED = re.compile(
 )
 # What only modules are given to.
 _WRAPPERS = frozenset({"DDP", "DataParallel", "DistributedDataParallel"})
-# What a unit that trains is given to train with.
-_BATCH = re.compile(
-    r"^(?:mini_?)?(?:batch(?:es|_\w+)?|data|inputs?|x|xs|x_?batch|y_?batch|y|ys|targets?|labels?|images?|imgs?|obs|"
-    r"observations?|actions?|rewards?|dones?|next_(?:states?|obs)|transitions?|rollouts?|samples?|experiences?|"
-    r"masks?|real(?:_\w+)?|tokens|input_ids)$"
-)
 # What only scalers of gradients have both of.
 _SCALER = frozenset({"scale", "step"})
 # So many methods and attributes that are asked of an object tell its class among those of a repository.
@@ -172,7 +167,7 @@ class Casting:
                 self._out.values[p.name] = default
             elif p not in optimizers:
                 value = self.value(p.name, usage[p.name], p.node)
-                is_batch = self.trains_itself and _BATCH.search(p.name) is not None
+                is_batch = self.trains_itself and BATCH.search(p.name) is not None
                 if is_batch and isinstance(value, Symbol) and "backward" not in usage[p.name].attributes:
                     value = unknown("data")
                 self._out.values[p.name] = value
@@ -415,7 +410,10 @@ class Refinement:
         frame: Frame = s[s.frames[-1]]
         cls = frame.cls if isinstance(frame.cls, Ref) else None
         place = Place(frame.function, cls, frame.env.globals, s.frames[-1])
-        return self._refined(s, place, name, self.evidence.variable(s, place, name), value, node)
+        usage = self.evidence.variable(s, place, name)
+        if is_loop_data(frame.function, name, node, usage):
+            return s, Symbol(value.key, "data")
+        return self._refined(s, place, name, usage, value, node)
 
     def attribute(self, s: State, owner: Ref, name: str, value: Symbol, node: Any) -> tuple[State, Value]:
         """The value of an attribute that is stored in an object of the repository."""

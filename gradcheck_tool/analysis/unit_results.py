@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from gradcheck_tool.ir import nodes as ir
 
 
-# What a finding assumes that is about a pass from the result of a unit, which whoever calls it makes.
-DIFFERENTIATED = "the result of `{}` is differentiated"
 # What differentiates, or calls what does. Tests call what they define themselves.
 _TRAINS = re.compile(r"\bbackward\(|autograd|\bgrad\(|gradcheck|\b(?:fit|train)\w*\(|Trainer|\.step\(")
 
@@ -139,7 +137,7 @@ def differentiate(m: Interpreter, unit: Unit, ends: list[FrameExit]) -> None:
 
 def _differentiate_loss(m: Interpreter, unit: Unit, ends: list[FrameExit], given: Cast) -> None:
     """Note the pass that whoever calls a loss makes, each way."""
-    assumed = (DIFFERENTIATED.format(unit.name), *m.program.assumes, *given.assumes)
+    assumed = (ordinary_use.DIFFERENTIATED.format(unit.name), *m.program.assumes, *given.assumes)
     for s, ref in ((end.state.fork(), ref) for end in ends for ref in _losses(end.state, end.value)):
         text = f"{unit.name}(...)"
         run = BackwardPass([ref], [False], retain=False, create=False, site=s[ref].site, text=text)
@@ -222,7 +220,7 @@ def _report_constant(m: Interpreter, unit: Unit, ends: list[FrameExit], given: C
     if first is None or None in cuts:
         return
     s, ref = results[0]
-    assumed = (DIFFERENTIATED.format(unit.name), *m.program.assumes, *given.assumes)
+    assumed = (ordinary_use.DIFFERENTIATED.format(unit.name), *m.program.assumes, *given.assumes)
     event = NoGraph(
         site=first.site,
         story=s[ref].detached_story,

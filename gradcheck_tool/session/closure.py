@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.analysis.unit_results import DIFFERENTIATED
+from gradcheck_tool.analysis.ordinary_use import DIFFERENTIATED
 from gradcheck_tool.session.callers import Callers
 from gradcheck_tool.session.uses import ReadUses
 

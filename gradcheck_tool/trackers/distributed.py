@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.graph import Tensor
@@ -16,7 +17,7 @@ from gradcheck_tool.trackers.tracker import Tracker
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter
-    from gradcheck_tool.interp.facts import BackwardRan, ModuleReturned, Written
+    from gradcheck_tool.interp.facts import BackwardRan, ModuleReturned, ResultDifferentiated, Written
 
 
 class Distributed(Tracker):
@@ -63,6 +64,13 @@ class Distributed(Tracker):
                 self.report(
                     DistributedMisuse(site=fact.run.site, kind="no-sync-backward", call=call, subject=subject)
                 )
+
+    def on_result_differentiated(self, m: Interpreter, s: State, fact: ResultDifferentiated) -> None:
+        """What would the backward of whoever called the unit reach?"""
+        for ref in fact.run.ran if self.wrong else ():
+            event = self.wrong.get(ref.id)
+            if event is not None:
+                m.program.ordinary.append(replace(event, assumes=fact.assumes, unit=fact.unit))
 
     def _expect(self, s: State, value: Value, event: DistributedMisuse) -> None:
         for number in _nodes(s, value):

@@ -222,7 +222,7 @@ class DistributedMisuse(Event):
     while the tensor that was sent requires grad and enters it in no other way).
     """
 
-    triggers = (*when.DIFFERENTIATION, when.NO_SYNC)
+    triggers = (*when.DIFFERENTIATION, when.NO_SYNC, when.COLLECTIVE)
 
     kind: str
     call: str

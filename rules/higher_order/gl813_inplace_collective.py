@@ -11,7 +11,7 @@ class InplaceCollective(Rule):
     ## What it detects
 
     `dist.all_reduce(loss)`, `reduce` or `broadcast` of a tensor that requires a gradient, before its
-    backward.
+    backward; also inside a loss or a module whose result is differentiated somewhere else.
 
     ## Why it is wrong
 
@@ -63,12 +63,12 @@ class InplaceCollective(Rule):
     severity = Severity.WARNING
     effect = "warns"
     predicts = "an autograd kernel was not registered to the Autograd key"
-    triggers = when.DIFFERENTIATION
+    triggers = (*when.DIFFERENTIATION, when.COLLECTIVE)
 
     def on_distributed_misuse(self, event: DistributedMisuse) -> Iterator[Violation]:
         if event.kind == "inplace-collective":
             yield self.finding(
                 event,
                 f"`{event.call}` overwrites `{event.subject}` in a way that autograd does not record",
-                "reduce a detached copy after backward",
+                "reduce a detached copy after backward, or use `torch.distributed.nn.all_reduce`",
             )

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.running import Analysis
+from tests.open_programs import told
+from tests.running import Analysis, findings
 
 WRAPPED = """
 import contextlib
@@ -72,3 +73,34 @@ def test_a_collective_that_writes_a_result_in_place_is_reported(collective: str)
 )
 def test_a_collective_outside_of_the_graph_is_not_reported(body: str) -> None:
     assert misuses(f"loss = wrapper(x).sum()\n{body}\nloss.backward()") == []
+
+
+LOSS = """
+import torch
+import torch.distributed as dist
+from torch import nn
+
+class GatherLoss(nn.Module):
+    def forward(self, a, b):
+        c = a.T @ b
+        {line}
+        return torch.diagonal(c).pow(2).sum()
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("dist.all_reduce(c)", [9]),
+        ("if dist.is_initialized() and dist.get_world_size() > 1: dist.all_reduce(c)", [9]),
+        ("shown = c.detach(); dist.all_reduce(shown)", []),
+        ("count = torch.tensor(float(len(a))); dist.all_reduce(count)", []),
+        ("shown = c.clone(); dist.all_reduce(shown)", []),
+        ("from torch.distributed import nn as dist_nn; c = dist_nn.all_reduce(c)", []),
+    ],
+)
+def test_a_loss_whose_backward_is_elsewhere_is_reduced_in_place(line: str, expected: list[int]) -> None:
+    program = LOSS.format(line=line)
+    assert findings(program) == [(row, "GL813") for row in expected]
+    found = told(program)
+    assert all("the result of `GatherLoss.forward` is differentiated" in finding.assumes for finding in found)

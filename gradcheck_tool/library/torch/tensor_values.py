@@ -42,6 +42,9 @@ def _standing_for(m: Interpreter, s: State, value: Symbol, site: Any) -> Ref:
         tensor: Tensor = s[ref]
         tensor.requires_grad, tensor.leaf, tensor.unsure_graph = False, True, True
         tensor.severed = s.severed.get(value, ())
+    if value.kind == "bool":
+        # What is compared element by element.
+        s[ref].requires_grad, s[ref].leaf, s[ref].dtype = False, True, "bool"
     if value.kind == GRAPH:
         _set_graph(s[ref], node_of(s, value))
     elif value.kind is None and is_shown_parameter(s, value):
@@ -80,7 +83,7 @@ def is_size(value: Symbol) -> bool:
 
 def adopt(m: Interpreter, s: State, value: Symbol, site: Any) -> Ref:
     """From now on the symbol is this tensor, wherever it was stored."""
-    ref = _standing_for(m, s, value if value.kind in ("data", GRAPH) else Symbol(value.key), site)
+    ref = _standing_for(m, s, value if value.kind in ("data", "bool", GRAPH) else Symbol(value.key), site)
     s.memory[value] = ref
     frame = s.edit(s.frames[-1])
     for name, held in list(frame.locals.items()):
