@@ -28,7 +28,11 @@ MARKED = "x.requires_grad_()"
     ("loop", "start", "term"),
     [
         ("x, y, targets", MARKED, "(slope - targets).abs().sum()"),
-        ("x, y, targets", MARKED, "((slope - targets).abs() / (targets >= 0).sum(dim=1, keepdim=True)).sum()"),
+        (
+            "x, y, targets",
+            MARKED,
+            "((slope - targets).abs() / (targets >= 0).sum(dim=1, keepdim=True)).sum()",
+        ),
         ("batch", f"x, y, targets = batch; {MARKED}", "(slope - targets).abs().sum()"),
         ("i, batch", f"x, y, targets = batch; {MARKED}", "(slope - targets).abs().sum()"),
     ],

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.graph import Node
-from gradcheck_tool.domain.values import GRAPH, Ref, Symbol, Tup, Value, unknown
+from gradcheck_tool.domain.values import GRAPH, NONE, Const, Ref, Symbol, Tup, Value, unknown
 from gradcheck_tool.interp.havoc import graph_behind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from gradcheck_tool.domain.events import Site
     from gradcheck_tool.domain.state import State
 
 
@@ -19,6 +20,31 @@ def graph_symbol(s: State, node: Value) -> Symbol:
     made = unknown(GRAPH)
     s.memory[Symbol(("graph-of", made))] = node
     return made
+
+
+def constant_symbol(s: State, site: Site) -> Symbol:
+    """A new symbol for what a module has returned that records no graph."""
+    made = graph_symbol(s, NONE)
+    if s.inference:
+        s.memory[Symbol(("inference", made))] = Const(site)
+    return made
+
+
+def made_in_inference(s: State, symbol: Symbol) -> Site | None:
+    """Where it, or what it is read out of, was made in inference mode; None if it was not."""
+    noted = s.memory.get(Symbol(("inference", _root(symbol))))
+    return noted.value if isinstance(noted, Const) else None
+
+
+def _root(symbol: Symbol) -> Symbol:
+    """What a symbol is read out of."""
+    while (
+        isinstance(symbol.key, tuple)
+        and symbol.key[0] in ("attr", "item")
+        and isinstance(symbol.key[1], Symbol)
+    ):
+        symbol = symbol.key[1]
+    return symbol
 
 
 def node_of(s: State, symbol: Symbol) -> Value | None:
@@ -31,10 +57,7 @@ def node_of(s: State, symbol: Symbol) -> Value | None:
     known = s.memory.get(mine)
     if isinstance(known, Ref):
         return known
-    root = symbol
-    while isinstance(root.key, tuple) and root.key[0] in ("attr", "item") and isinstance(root.key[1], Symbol):
-        root = root.key[1]
-    maker = s.memory.get(Symbol(("graph-of", root)))
+    maker = s.memory.get(Symbol(("graph-of", _root(symbol))))
     whole = s.get(maker, Node)
     if whole is None:
         return maker

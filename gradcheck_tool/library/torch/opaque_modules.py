@@ -33,7 +33,7 @@ from gradcheck_tool.interp.constants import unsure_graph
 from gradcheck_tool.interp.havoc import forget_filled
 from gradcheck_tool.interp.places import receiver_text
 from gradcheck_tool.interp.registry import Result, method
-from gradcheck_tool.library.torch.graph_symbols import graph_symbol, node_of
+from gradcheck_tool.library.torch.graph_symbols import constant_symbol, graph_symbol, node_of
 from gradcheck_tool.library.torch.module_tree import SEQUENTIAL, named_parameters
 from gradcheck_tool.library.torch.tensor_values import as_tensor
 
@@ -126,7 +126,7 @@ def call_opaque_module(m: Interpreter, s: State, ref: Ref, call: Call, *, may_de
     forget_filled(s, [*call.args, *call.kwargs.values()], call.kwargs)
     parameters = [parameter for _, parameter in named_parameters(s, ref)[0]]
     if s.grad is False:
-        return graph_symbol(s, NONE)
+        return constant_symbol(s, call.site)
     trained = [p for p in parameters if s[p].requires_grad]
     for value in (*call.args, *call.kwargs.values()):
         if isinstance(value, Symbol) and value.kind == "data":

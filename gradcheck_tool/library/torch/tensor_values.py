@@ -14,7 +14,7 @@ from gradcheck_tool.domain.values import (
     Value,
 )
 from gradcheck_tool.interp.places import receiver_text
-from gradcheck_tool.library.torch.graph_symbols import node_of
+from gradcheck_tool.library.torch.graph_symbols import made_in_inference, node_of
 from gradcheck_tool.library.torch.settings import settings_behind
 from gradcheck_tool.library.torch.shown_parameters import is_shown_parameter
 
@@ -47,6 +47,10 @@ def _standing_for(m: Interpreter, s: State, value: Symbol, site: Any) -> Ref:
         s[ref].requires_grad, s[ref].leaf, s[ref].dtype = False, True, "bool"
     if value.kind == GRAPH:
         _set_graph(s[ref], node_of(s, value))
+        made = made_in_inference(s, value)
+        if made is not None:
+            s[ref].inference, s[ref].site = True, made
+            s[ref].name = _local_name(s, value)
     elif value.kind is None and is_shown_parameter(s, value):
         _set_parameter(m, s[ref], receiver_text(site) or value.key[2])  # type: ignore[index]
     settings = settings_behind(s, value) if value.kind is None else None
@@ -56,6 +60,12 @@ def _standing_for(m: Interpreter, s: State, value: Symbol, site: Any) -> Ref:
         s[ref].requires_grad, s[ref].leaf, s[ref].shape = False, True, ()
     s.memory[Symbol(("tensor", value))] = ref
     return ref
+
+
+def _local_name(s: State, value: Value) -> str:
+    """The variable of the running function that has a value."""
+    variables = s[s.frames[-1]].locals.items()
+    return next((name for name, held in variables if held == value and isinstance(name, str)), "")
 
 
 def _set_parameter(m: Interpreter, tensor: Tensor, name: str) -> None:
