@@ -163,6 +163,8 @@ class FunctionDefect(Event):
       there
     - `none-for-input`: backward returns a literal None for an argument from which forward's result is
       computed, and apply certainly gets a tensor there that requires grad
+    - `asks-for-another`: backward asks whether an input needs a gradient for which it always returns None,
+      and never asks for one that gets a gradient, which is named by `instead`
     - `state-on-class`: forward stores something on the class or a global that backward reads
     - `unused-ctx`: forward keeps something on ctx that no other method reads
     - `intermediate-kept`: a tensor that forward computes from an input, and does not return, is kept for
@@ -191,6 +193,7 @@ class FunctionDefect(Event):
     function: str
     kind: str
     detail: str = ""
+    instead: str = ""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

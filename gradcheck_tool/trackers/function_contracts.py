@@ -9,6 +9,7 @@ from gradcheck_tool.domain.events import Site
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.ir import syntax
 from gradcheck_tool.library.torch.function_text import FunctionBody, FunctionClass, kept, writes
+from gradcheck_tool.trackers.asked_inputs import asks_for_another
 from gradcheck_tool.trackers.events import FunctionDefect
 
 STATIC = ("forward", "backward", "setup_context", "jvp", "vmap")
@@ -270,4 +271,5 @@ CHECKS: tuple[Check, ...] = (
     unused_ctx,
     grad_mode_in_forward,
     view_of_cotangent,
+    asks_for_another,
 )

@@ -13,7 +13,8 @@ class NoneForInput(Rule):
     A literal `None` in the returned gradients of a `torch.autograd.Function`, at the place of an
     argument from which `forward` computes its result, where `apply` is called with a tensor that
     requires a gradient. Also a gradient that `backward` computes only where `ctx.needs_input_grad` of
-    another argument is true.
+    another argument is true, or one that it never asks for while it asks for an argument that always gets
+    None: a number that is off by one.
 
     ## Why it is wrong
 
@@ -84,4 +85,11 @@ class NoneForInput(Rule):
                 f"`{event.function}.backward` returns None for `{event.detail}`, although the result "
                 "depends on it",
                 "return its gradient",
+            )
+        if event.kind == "asks-for-another":
+            yield self.finding(
+                event,
+                f"`{event.function}.backward` asks whether `{event.detail}` needs a gradient, for which it "
+                "always returns None",
+                f"ask for {event.instead}",
             )

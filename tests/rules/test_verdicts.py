@@ -169,6 +169,7 @@ REPORTED: list[tuple[str, ev.Event]] = [
     ("GL718", defect("none-guard")),
     ("GL719", contract("cleared-saved")),
     ("GL720", defect("none-for-input")),
+    ("GL720", defect("asks-for-another")),
     ("GL721", defect("state-on-class")),
     ("GL722", defect("unused-ctx")),
     ("GL723", defect("intermediate-kept")),
