@@ -137,11 +137,11 @@ def _taken_for(s: State, value: Value) -> Tensor | None:
 
 def _tensors_among(s: State, given: Mapping[str, Value]) -> list[str]:
     """The arguments that are tensors, as they have been used."""
-    operands = _operands(s)
-    return [name for name, value in given.items() if value in operands or _taken_for(s, value) is not None]
+    found = operands(s)
+    return [name for name, value in given.items() if value in found or _taken_for(s, value) is not None]
 
 
-def _operands(s: State) -> set[Value]:
+def operands(s: State) -> set[Value]:
     """The unknown terms and factors of what is taken for a tensor: `x` and `y` of `torch.exp(-x * y)`."""
     taken = (known.key for known in s.memory if isinstance(known, Symbol))
     found: set[Value] = set()
@@ -149,9 +149,9 @@ def _operands(s: State) -> set[Value]:
     while todo:
         at = todo.pop()
         if isinstance(at, Symbol) and isinstance(at.key, tuple) and at.key[0] in ("op", "unary"):
-            operands = [part for part in at.key[2:] if isinstance(part, Symbol) and part not in found]
-            found.update(operands)
-            todo += operands
+            parts = [part for part in at.key[2:] if isinstance(part, Symbol) and part not in found]
+            found.update(parts)
+            todo += parts
     return found
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.analysis.ordinary_use import is_given_with_data, is_set
+from gradcheck_tool.analysis.ordinary_use import is_given_with_data, is_set, operands
 from gradcheck_tool.analysis.written_rows import OF_TENSORS
 from gradcheck_tool.domain.values import Const, Symbol, Value
 
@@ -55,12 +55,28 @@ def is_indexed(ends: Iterable[FrameExit], value: Value, attributes: set[str]) ->
     """Is a tensor, going by what is read of it, used by its rows alone?"""
     if attributes.isdisjoint(OF_TENSORS):
         return False
-    return any(
-        part.key[:2] == ("item", value) and not _is_name(part.key[2])
-        for end in ends
-        for part in _tensors(end.state)
-        if isinstance(part.key, tuple)
-    )
+    wholes = {_whole(part) for part in _parts(ends) if part != value}
+    return value in wholes and not is_index(ends, value)
+
+
+def is_index(ends: Iterable[FrameExit], value: Value) -> bool:
+    """Is something taken out of a tensor by it: `vertices[faces]`?"""
+    return any(value in _indices(part) for part in _parts(ends))
+
+
+def _parts(ends: Iterable[FrameExit]) -> Iterator[Symbol]:
+    """The unknown values that operations take for tensors."""
+    for end in ends:
+        for part in (*_tensors(end.state), *operands(end.state)):
+            if isinstance(part, Symbol):
+                yield part
+
+
+def _indices(part: Value) -> Iterator[Value]:
+    """The positions that something is taken out of its whole by."""
+    while isinstance(part, Symbol) and isinstance(part.key, tuple) and part.key[0] == "item":
+        yield part.key[2]
+        part = part.key[1]
 
 
 def _tensors(s: State) -> Iterator[Symbol]:

@@ -16,7 +16,7 @@ from gradcheck_tool.analysis import cut_parameters, ordinary_use
 from gradcheck_tool.analysis.class_fit import is_part
 from gradcheck_tool.analysis.detached_arguments import detached_arguments
 from gradcheck_tool.analysis.evidence import place_of
-from gradcheck_tool.analysis.structured_arguments import is_indexed, parts_taken
+from gradcheck_tool.analysis.structured_arguments import is_index, is_indexed, parts_taken
 from gradcheck_tool.analysis.written_rows import written_rows
 from gradcheck_tool.domain.events import NoGraph
 from gradcheck_tool.domain.graph import Tensor
@@ -198,6 +198,8 @@ def _as_operation(m: Interpreter, unit: Unit, ends: list[FrameExit], given: dict
     if m.program.refinement.outside_networks(unit.start, place_of(unit.func, unit.cls)):
         return None
     names, targets = ordinary_use.tensor_arguments(ends, given)
+    names += [name for name in given if name not in (*names, *targets) and _is_indexed(m, unit, ends, name)]
+    names = [name for name in names if not is_index(ends, given[name])]
     return unit.cast.with_history(m, unit.start, names, unit.func.function, targets) if names else None
 
 

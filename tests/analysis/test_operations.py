@@ -25,6 +25,21 @@ def masked_softmax(scores, mask):
         "masked_softmax(nn.Linear(3, 3)(torch.randn(2, 3)), torch.ones(2, 3)).sum().backward()",
         ("`scores` requires a gradient", "the result of `masked_softmax` is differentiated"),
     ),
+    "rows of vertices, which faces tell": Open(
+        HEAD
+        + """
+def areas(vertices, faces):
+    corners = vertices[faces]
+    a, b = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
+    area = torch.cross(a, b, dim=1).norm(dim=1).sqrt()
+    area *= 0.5  # <- GL201
+    return area.new_zeros(vertices.shape[0]).scatter_add(0, faces[:, 0], area)
+""",
+        "area *= 0.5",
+        "area = area * 0.5",
+        "areas(nn.Linear(3, 3)(torch.randn(4, 3)), torch.tensor([[0, 1, 2]])).sum().backward()",
+        ("`vertices` requires a gradient", "the result of `areas` is differentiated"),
+    ),
     "a script of TorchScript": Open(
         HEAD
         + """

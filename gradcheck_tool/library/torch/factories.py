@@ -141,7 +141,6 @@ def like(m: Interpreter, s: State, call: Call) -> Result:
     "torch.asarray",
     "torch.frombuffer",
     "torch.scalar_tensor",
-    "torch.sparse_coo_tensor",
     *(f"{place}.{name}" for place in ("torch", "torch.cuda") for name in TENSOR_CLASSES),
 )
 def from_data(m: Interpreter, s: State, call: Call) -> Result:
@@ -189,6 +188,17 @@ def from_data(m: Interpreter, s: State, call: Call) -> Result:
         ):
             s.edit(ref).detached_because = "item"
     return ref
+
+
+@function("torch.sparse_coo_tensor", "torch.sparse.FloatTensor")
+def sparse(m: Interpreter, s: State, call: Call) -> Result:
+    """A sparse matrix of values: their gradient is read off at the places that the matrix has saved."""
+    size = factory_shape(s, [call.get(2, "size")]) if call.get(2, "size") is not None else None  # type: ignore[list-item]
+    values = as_tensor(m, s, call.get(1, "values") or NONE, call.site)
+    if values is None or call.flag(-1, "requires_grad", False):
+        return _leaf(m, s, call, requested_dtype(s, call, "float"), size)
+    effect = engine.Effect("SparseCooTensorWithDimsAndTensorsBackward0", saves={"out": None}, frees=True)
+    return engine.apply(s, effect, {"values": values}, call.site, call.text, (size,))[0]
 
 
 def _may_be_computed(s: State, data: Value) -> bool:

@@ -6,6 +6,7 @@ import pytest
 
 from tests.cases import Fact, check_known, each
 from tests.open_programs import told
+from tests.running import findings, happened
 
 FACTS = {
     "of sizes": Fact("x = torch.zeros(2, 3)", "x.shape == (2, 3) and x.is_leaf and not x.requires_grad"),
@@ -42,3 +43,29 @@ def test_a_leaf_made_of_numbers_of_a_graph_is_a_loss_made_a_leaf(loss: str) -> N
         "        optimizer.zero_grad()\n        loss.backward()\n        optimizer.step()\n"
     )
     assert [finding.code for finding in told(source)] == ["GL507"]
+
+
+SPARSE = """
+import torch
+values = torch.ones(3, requires_grad=True)
+matrix = torch.sparse_coo_tensor(torch.tensor([[0, 1, 1], [2, 0, 2]]), {values}, (3, 3))
+{change}
+matrix.to_dense().sum().backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("values", "change", "expected"),
+    [
+        ("values * 2", "matrix = matrix + matrix.t()", []),
+        ("values * 2", "matrix += matrix.t()", [(6, "GL201")]),
+        ("[1.0, 2.0, 3.0]", "pass", [(6, "GL501")]),
+    ],
+)
+def test_a_sparse_matrix_has_the_graph_of_its_values(
+    values: str, change: str, expected: list[tuple[int, str]]
+) -> None:
+    program = SPARSE.format(values=values, change=change)
+    assert findings(program) == expected
+    raised, _ = happened(program)
+    assert (raised is not None) is bool(expected)
