@@ -17,7 +17,7 @@ from gradcheck_tool.domain.records import Class, Dict, Instance, List
 from gradcheck_tool.domain.values import GRAPH, LibraryObject, Ref, Symbol, Tup, Value
 from gradcheck_tool.engine import backward
 from gradcheck_tool.engine.errors import Raised
-from gradcheck_tool.interp.facts import ResultDifferentiated
+from gradcheck_tool.interp.program import AssumedPass
 from gradcheck_tool.library.torch.graph_symbols import node_of
 from gradcheck_tool.library.torch.module_tree import makes_modules
 from gradcheck_tool.library.torch.settings import is_named_number
@@ -65,7 +65,8 @@ def differentiate(m: Interpreter, ends: Iterable[FrameExit], name: str, assumes:
         if event is not None:
             m.program.ordinary.append(replace(event, assumes=told, unit=name))
         else:
-            m.tell(s, ResultDifferentiated(run, name, told))
+            reached = frozenset(ref.id for ref in run.ran)
+            m.program.assumed_passes.append(AssumedPass(reached, name, told))
 
 
 def trained_arguments(s: State, ends: Iterable[FrameExit], given: Mapping[str, Value]) -> list[str]:

@@ -171,18 +171,6 @@ class BackwardRan(Fact):
 
 
 @dataclass(slots=True, eq=False)
-class ResultDifferentiated(Fact):
-    """The backward pass that whoever calls a unit makes from what it returns, where no caller is in sight.
-
-    `assumes` is what a finding then takes from ordinary use. Nothing is added to `.grad`.
-    """
-
-    run: BackwardPass
-    unit: str
-    assumes: tuple[str, ...]
-
-
-@dataclass(slots=True, eq=False)
 class CallbackRan(Fact):
     """PyTorch has run code of the program: a `forward` or `backward` of a Function, or a `hook` of a tensor.
 

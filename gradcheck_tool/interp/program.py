@@ -14,6 +14,18 @@ if TYPE_CHECKING:
 Imports = Callable[[str, str, int], "ir.ModuleIR | None"]
 
 
+@dataclass(frozen=True, slots=True)
+class AssumedPass:
+    """A backward pass that whoever calls a unit makes from what it returns, and that goes well.
+
+    `reached` are the graph nodes that it goes through, by number.
+    """
+
+    reached: frozenset[int]
+    unit: str
+    assumes: tuple[str, ...]
+
+
 @dataclass(slots=True)
 class Program:
     """What one interpreter executes.
@@ -29,6 +41,7 @@ class Program:
         resolved_imports: what imports lead to, where that is no record of a state.
         refinement: gives roles to what unknown calls return; None where that stays unknown.
         ordinary: what goes wrong in the ordinary use of units that nothing calls.
+        assumed_passes: the backward passes of those who call such units.
         reached: where the parameters are made that a pass from the result of a unit would reach.
         unit: the qualified name of the function that is executed on its own, '' while the top-level code is.
         assumes: in words what the unit that is running takes from ordinary use, for the events it gives.
@@ -46,6 +59,7 @@ class Program:
     resolved_imports: dict[Value, Value] = field(default_factory=dict)
     refinement: Any = None
     ordinary: list[Event] = field(default_factory=list)
+    assumed_passes: list[AssumedPass] = field(default_factory=list)
     reached: set[int] = field(default_factory=set)
     unit: str = ""
     assumes: tuple[str, ...] = ()

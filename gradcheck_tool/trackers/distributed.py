@@ -17,7 +17,7 @@ from gradcheck_tool.trackers.tracker import Tracker
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter
-    from gradcheck_tool.interp.facts import BackwardRan, ModuleReturned, ResultDifferentiated, Written
+    from gradcheck_tool.interp.facts import BackwardRan, ModuleReturned, RunEnded, Written
 
 
 class Distributed(Tracker):
@@ -65,12 +65,13 @@ class Distributed(Tracker):
                     DistributedMisuse(site=fact.run.site, kind="no-sync-backward", call=call, subject=subject)
                 )
 
-    def on_result_differentiated(self, m: Interpreter, s: State, fact: ResultDifferentiated) -> None:
-        """What would the backward of whoever called the unit reach?"""
-        for ref in fact.run.ran if self.wrong else ():
-            event = self.wrong.get(ref.id)
-            if event is not None:
-                m.program.ordinary.append(replace(event, assumes=fact.assumes, unit=fact.unit))
+    def on_run_ended(self, m: Interpreter, s: State, fact: RunEnded) -> None:
+        """What would the backward of those who call the units reach?"""
+        for each in m.program.assumed_passes:
+            for number in each.reached & self.wrong.keys():
+                event = self.wrong[number]
+                if self.once(id(event.site.node)):
+                    self.report(replace(event, assumes=each.assumes, unit=each.unit))
 
     def _expect(self, s: State, value: Value, event: DistributedMisuse) -> None:
         for number in _nodes(s, value):

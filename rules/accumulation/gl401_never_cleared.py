@@ -288,6 +288,9 @@ def _message(event: AppliedAgain) -> str:
 def _advice(event: AppliedAgain) -> str:
     if event.owner:
         return f"call `{event.owner}.zero_grad()` once for every step"
+    module = event.parameter.removesuffix("'s parameters")
+    if module != event.parameter:
+        return f"call `{module}.zero_grad()` once for every update"
     return f"set `{event.parameter}.grad = None` when it has been used"
 
 

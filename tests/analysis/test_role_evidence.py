@@ -349,6 +349,7 @@ for batch in {loop}:
 def test_what_a_loop_goes_through_and_has_a_usual_name_is_data(name: str, loop: str) -> None:
     program = PENALTY.format(name=name, loop=loop.format(name))
     program = program.replace("for batch in enum", "for i, batch in enum")
+    program = program.replace("batch", "stage") if name == "stages" else program
     found = [code for _, code in findings(f"import tqdm\nfrom torch import nn\n{HEAD}{program}")]
     assert found == ["GL803"] * (name != "stages")
 

@@ -192,7 +192,7 @@ def _fill_groups(s: State, p: engine.BackwardPass, *, is_scaled: bool) -> None:
             is_all = is_scaled and tensor.grad_state in _EMPTY_OR_SCALED
             mine.grad_state = "scaled" if is_all else engine.added_to(tensor)
             mine.backward_site = p.site
-            mine.grad = unknown()
+            mine.grad = tensor.grad if ref.id in reached else unknown()
         elif (
             tensor.requires_grad is not False
             and tensor.leaf

@@ -20,7 +20,7 @@ from gradcheck_tool.library.torch.module_tree import doubt_unlisted
 from gradcheck_tool.library.torch.tensor_values import as_tensor
 
 # Gradients that no step has applied yet.
-_WAITING = ("fresh", "mixed")
+_WAITING = ("fresh", "added", "mixed")
 
 
 def note_manual_step(m: Interpreter, s: State, ref: Ref, source: Tensor | None, site: Any) -> None:
@@ -51,7 +51,7 @@ def _use_gradient(m: Interpreter, s: State, ref: Ref, site: Any) -> None:
     for each in leaves:
         leaf = s.edit(each)  # type: ignore[arg-type]
         if leaf.grad_state in _WAITING:
-            leaf.grad_state = "used" if leaf.grad_state == "fresh" else "mixed-used"
+            leaf.grad_state = "mixed-used" if leaf.grad_state == "mixed" else "used"
             leaf.step_site = site
 
 

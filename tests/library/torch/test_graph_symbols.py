@@ -9,6 +9,7 @@ from gradcheck_tool.domain.state import State
 from gradcheck_tool.domain.values import GRAPH, Symbol
 from gradcheck_tool.library.torch.graph_symbols import graph_symbol, node_of
 from tests.open_programs import HEAD, Open, check_open, told
+from tests.running import findings, happened
 
 TRAINER = (
     HEAD
@@ -155,3 +156,37 @@ def test_each_of_several_losses_may_be_of_another_argument(
 ) -> None:
     found = told(LOSSES_OF_TWO.format(given=given, trained=trained, write=write))
     assert [finding.code for finding in found if finding.code != "GL319"] == expected
+
+
+HEADED = """
+import torch
+from torch import nn
+
+class Headed(nn.Module):
+    def __init__(self, encoder):
+        super().__init__()
+        self.encoder, self.head = encoder, nn.Linear(3, 3)
+
+    def forward(self, x):
+        with torch.{mode}():
+            features = self.encoder(x)
+        return self.head({given})
+"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "given", "raises"),
+    [
+        ("inference_mode", "features", True),
+        ("inference_mode", "features[0]", True),
+        ("inference_mode", "features.clone()", False),
+        ("no_grad", "features", False),
+    ],
+)
+def test_what_a_given_module_computes_in_inference_mode_cannot_be_saved(
+    mode: str, given: str, raises: bool
+) -> None:
+    program = HEADED.format(mode=mode, given=given)
+    assert findings(program) == ([(13, "GL207")] if raises else [])
+    raised, _ = happened(program + "\nHeaded(nn.Linear(3, 3))(torch.ones(2, 3)).sum().backward()\n")
+    assert (raised is not None) is raises

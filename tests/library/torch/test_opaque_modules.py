@@ -9,7 +9,6 @@ from gradcheck_tool.interp.api import Call
 from gradcheck_tool.library.torch.opaque_modules import computes
 from tests.cases import each
 from tests.open_programs import HEAD, Open, check_open, told
-from tests.running import findings, happened
 
 TRAIN = HEAD + "def train(model, criterion, optimizer, x, y):\n"
 
@@ -445,37 +444,3 @@ def test_steps_of_an_inner_loop_start_at_the_parameters(start: str, found: list[
 def test_a_table_keeps_what_stands_for_the_names_of_parameters() -> None:
     """What each round puts into a new table is not collected: the name of another parameter is no other key."""
     assert told(HEAD + ADAPTED.format(start="weight")) == []
-
-
-HEADED = """
-import torch
-from torch import nn
-
-class Headed(nn.Module):
-    def __init__(self, encoder):
-        super().__init__()
-        self.encoder, self.head = encoder, nn.Linear(3, 3)
-
-    def forward(self, x):
-        with torch.{mode}():
-            features = self.encoder(x)
-        return self.head({given})
-"""
-
-
-@pytest.mark.parametrize(
-    ("mode", "given", "raises"),
-    [
-        ("inference_mode", "features", True),
-        ("inference_mode", "features[0]", True),
-        ("inference_mode", "features.clone()", False),
-        ("no_grad", "features", False),
-    ],
-)
-def test_what_a_given_module_computes_in_inference_mode_cannot_be_saved(
-    mode: str, given: str, raises: bool
-) -> None:
-    program = HEADED.format(mode=mode, given=given)
-    assert findings(program) == ([(13, "GL207")] if raises else [])
-    raised, _ = happened(program + "\nHeaded(nn.Linear(3, 3))(torch.ones(2, 3)).sum().backward()\n")
-    assert (raised is not None) is raises
