@@ -40,17 +40,23 @@ AVERAGING = frozenset(
     {"AddBackward0", "CloneBackward0", "DivBackward0", "LerpBackward0", "MulBackward0", "SubBackward0"}
     | {"+", "-", "*", "/"}
 )
+# Classes of losses.
+_LOSS = re.compile(r"(?:Loss|Criterion|Penalty)(?:[A-Z0-9]|$)")
 # What a tensor has beside its values.
 WITHOUT_VALUES = frozenset(
     {"device", "dtype", "shape", "size", "ndim", "dim", "numel", "layout", "is_cuda", "new_zeros", "new_ones"}
 )
+
+# What gives its values without their graph.
+WITHOUT_GRAPH = frozenset({"data", "detach", "item", "numpy", "tolist"})
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class GraphAbsorbed(Event):
     """A unit ends while a buffer or parameter of a module has a graph that was written into it.
 
-    `kind` is `buffer`, `parameter` or `average`: one of several that an object keeps by name.
+    `kind` is `buffer`, `parameter`, `attribute` (of a loss) or `average`: one of several that an object keeps
+    by name.
     """
 
     name: str
@@ -107,7 +113,8 @@ class Absorbing(Tracker):
         owner = s.get(fact.object, Instance)
         if not s.after_body or owner is None or not _has_graph(s, fact.value):
             return
-        if fact.name not in _buffers(owner) or _is_begun_anew(s, owner, fact.name):
+        is_kept = fact.name in _buffers(owner) or _is_loss(s, owner)
+        if not is_kept or _is_begun_anew(s, owner, fact.name):
             return
         if _goes_on_from_itself(s, fact):
             self.writes.set(s, fact.value, fact.site)  # type: ignore[arg-type]
@@ -119,8 +126,8 @@ class Absorbing(Tracker):
         for _, record in s.records(Instance):
             buffers = _buffers(record)
             for name, value in record.attrs.items():
-                is_buffer = name in buffers and not _is_cut(s, record, name)
-                self._end(s, record, name, value, "buffer" if is_buffer else "")
+                kind = "buffer" if name in buffers else "attribute" if _is_loss(s, record) else ""
+                self._end(s, record, name, value, "" if kind and _is_cut(s, record, name) else kind)
                 held = s.get(value, Dict)
                 for item in held.items.values() if held is not None else ():
                     self._end(s, record, name, item, "average")
@@ -142,6 +149,12 @@ class Absorbing(Tracker):
             self.report(GraphAbsorbed(site=site, story=story, name=called, kind=kind, unless_set=unless))
 
 
+def _is_loss(s: State, owner: Instance) -> bool:
+    """Is it a loss, by its class? What it returns is differentiated before it is called again."""
+    cls = s.get(owner.cls, Class)
+    return cls is not None and _LOSS.search(cls.name) is not None and module_tree.is_module(s, owner)
+
+
 def _had_graph(s: State, ref: Ref) -> bool:
     """Had a tensor that has just been written to a graph before that?"""
     node = s.get(s[ref].grad_fn, Node)
@@ -153,13 +166,13 @@ def _goes_on_from_itself(s: State, fact: facts.AttributeWritten) -> bool:
     if fact.instr is None:
         return False
     body = s[s.frames[-1]].function.worked_out(FunctionBody)
-    behind = body.behind(fact.instr.src, ends=_asks_for_no_value)
+    behind = body.behind(fact.instr.src, ends=_asks_for_no_graph)
     return any(isinstance(at, nodes.GetAttr) and at.name == fact.name for at in behind)
 
 
-def _asks_for_no_value(instr: nodes.Instr) -> bool:
-    """Is it what a tensor has beside its values: `self.latent.device`, `self.latent.size`?"""
-    return isinstance(instr, nodes.GetAttr) and instr.name in WITHOUT_VALUES
+def _asks_for_no_graph(instr: nodes.Instr) -> bool:
+    """Is it what a tensor has beside its values (`self.latent.device`), or those without their graph?"""
+    return isinstance(instr, nodes.GetAttr) and instr.name in WITHOUT_VALUES | WITHOUT_GRAPH
 
 
 def _reads_itself(site: Site) -> bool:
@@ -230,7 +243,7 @@ class GraphInBuffer(Rule):
     A running mean, an exponential average or a queue (`buffer.lerp_(x, 0.1)`, `buffer[i] = x`,
     `parameter.copy_(0.9 * parameter + 0.1 * other)`) that is brought up to date in grad mode with a
     value that has a graph, and still has that graph when the unit returns; likewise the averages of
-    parameters that an object keeps in a dictionary.
+    parameters that an object keeps in a dictionary, and a statistic that a loss keeps from call to call.
 
     ## Why it is wrong
 
@@ -310,6 +323,7 @@ class GraphInBuffer(Rule):
             where=Condition.BINDS_BUFFER,
             callers=False,
         ),
+        Trigger(pattern=r"\bself\.\w+\s*=[^=]", where=Condition.COMPUTES_LOSS, callers=False),
     )
     trackers = (Absorbing,)
 

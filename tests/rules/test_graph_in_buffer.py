@@ -223,3 +223,49 @@ for x in torch.utils.data.DataLoader(torch.ones(8, 2)):
 )
 def test_a_buffer_that_gets_its_first_value_is_written_once(test: str, told_of: bool) -> None:
     assert bool(told(SCALED.format(test=test))) is told_of
+
+
+LOSS = """
+import torch
+from torch import nn
+
+class CovarianceLoss(nn.Module):
+    def __init__(self, beta=0.9):
+        super().__init__()
+        self.beta, self.mean, self.last = beta, None, None
+
+    def forward(self, a, b):
+        now = torch.mm(a.T, a) / a.shape[0]
+        if self.mean is None:
+            self.mean = torch.zeros_like(now)
+        {keeps}
+        return (a - b).pow(2).sum() + (torch.mm(a, self.mean) * a).sum()
+{methods}
+"""
+CALLED = """
+loss, net = CovarianceLoss(), nn.Linear(3, 3)
+for _ in range(2):
+    loss(net(torch.ones(2, 3)), torch.ones(2, 3)).backward()
+"""
+RESET = "    def reset(self):\n        self.mean = None\n"
+
+
+@pytest.mark.parametrize(
+    ("keeps", "methods", "expected"),
+    [
+        ("self.mean = self.beta * self.mean + (1 - self.beta) * now", "", ["GL604"]),
+        ("mean = self.beta * self.mean + (1 - self.beta) * now; self.mean = mean", "", ["GL604"]),
+        ("self.mean = self.beta * self.mean.detach() + (1 - self.beta) * now", "", []),
+        ("self.mean = self.beta * self.mean + (1 - self.beta) * now.detach()", "", []),
+        ("self.mean, self.last = torch.zeros_like(now), now", "", []),
+        # Whoever calls it begins anew before each sequence.
+        ("self.mean = self.beta * self.mean + (1 - self.beta) * now", RESET, []),
+    ],
+)
+def test_a_loss_that_keeps_a_statistic_from_call_to_call(
+    keeps: str, methods: str, expected: list[str]
+) -> None:
+    program = LOSS.format(keeps=keeps, methods=methods)
+    assert [found.code for found in told(program)] == expected
+    raised, _ = happened(program + CALLED)
+    assert (raised is not None) is bool(expected or methods)
