@@ -21,12 +21,13 @@ from gradcheck_tool.analysis.written_rows import written_rows
 from gradcheck_tool.domain.events import NoGraph
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.isomorphism import is_number
-from gradcheck_tool.domain.records import Class
+from gradcheck_tool.domain.records import Class, Instance
 from gradcheck_tool.domain.values import Ref, Symbol, Tup
 from gradcheck_tool.engine.backward import BackwardPass, run_backward
 from gradcheck_tool.engine.cuts import cuts_of
 from gradcheck_tool.engine.errors import NO_GRAPH_AT, Raised
 from gradcheck_tool.interp.places import is_of_tests
+from gradcheck_tool.library.torch.module_tree import named_parameters
 from gradcheck_tool.library.torch.shown_modules import shown_as
 from gradcheck_tool.trackers.constant_terms import backward_call
 from gradcheck_tool.triage.losses import computes_loss
@@ -46,6 +47,9 @@ if TYPE_CHECKING:
 
 # What differentiates, or calls what does. Tests call what they define themselves.
 _TRAINS = re.compile(r"\bbackward\(|autograd|\bgrad\(|gradcheck|\b(?:fit|train)\w*\(|Trainer|\.step\(")
+
+# The first sentence of a text that describes a function.
+_SAYS_LOSS = re.compile(r'"""\s*(?:Calculat|Comput|Evaluat|Return)(?:e|es|s)?\b[^."]*\b(?:loss|penalty)\b')
 
 
 class Unit:
@@ -96,9 +100,21 @@ class Unit:
 
     @property
     def is_loss(self) -> bool:
-        """Does it compute a loss, by its name or that of its class?"""
+        """Does it compute a loss, by its name or that of its class?
+
+        Or is it the `forward` of a module without parameters that says so in its first sentence?
+        """
         record = self.start.get(self.cls, Class)
-        return computes_loss(self.func.function.name, record.name if record is not None else "")
+        if computes_loss(self.func.function.name, record.name if record is not None else ""):
+            return True
+        text = self.func.env.module.spans.text(self.func.function.node)
+        return self.is_forward and _SAYS_LOSS.search(text) is not None and self._has_no_parameters()
+
+    def _has_no_parameters(self) -> bool:
+        """Is it a method of a module that has nothing to train?"""
+        if not isinstance(self.receiver, Ref) or self.start.get(self.receiver, Instance) is None:
+            return False
+        return not named_parameters(self.start, self.receiver)[0]
 
 
 def differentiate(m: Interpreter, unit: Unit, ends: list[FrameExit]) -> None:

@@ -167,3 +167,33 @@ def gradient_penalty(critic, real, fake, {weight}):
 """
     assert findings(HEAD + source) == [(7, "GL802")]
     assert findings(HEAD + source.replace(", mixed)", ", mixed, create_graph=True)")) == []
+
+
+TOLD = '''class Regulariser(nn.Module):
+    def __init__(self):
+        super().__init__()
+        {layer}
+
+    def forward(self, x):
+        """{text} of projections."""
+        root = (x.std(0) + 1).sqrt()
+        root += 1
+        return root.mean()
+'''
+
+
+@pytest.mark.parametrize(
+    ("text", "layer", "is_loss"),
+    [
+        ("Compute the loss", "self.size = 3", True),
+        ("Calculates a penalty", "self.size = 3", True),
+        ("Compute the spread", "self.size = 3", False),
+        # Losses with layers of their own are given data as well.
+        ("Compute the loss", "self.layer = nn.Linear(3, 3)", False),
+    ],
+)
+def test_a_module_that_says_that_it_computes_a_loss(text: str, layer: str, is_loss: bool) -> None:
+    program = HEAD + TOLD.format(text=text, layer=layer)
+    assert findings(program) == ([(11, "GL201")] if is_loss else [])
+    raised, _ = happened(program + DRIVER.format(call="Regulariser()(x)"))
+    assert raised is not None
