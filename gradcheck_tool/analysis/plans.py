@@ -23,9 +23,11 @@ TOTAL = 300_000
 LOOK_BASE = 4_000
 LOOK_PER_ROW = 1
 LOOK_PER_CANDIDATE_ROW = 30
-# What it may execute along single ways, and the multiple of what all ways may take that comes to that.
+# What it may execute along single ways, and the multiple of what all ways may take that comes to that. Short
+# files may take so many in all, which they need to be executed to their end.
 LOOK_SINGLE_BASE = 16_000
 LOOK_SINGLE = 0.5
+LOOK_LEAST = 80_000
 # A second look at a part of a module, and a module that does not run by itself.
 WHOLE_BASE = 15_000
 WHOLE_PER_ROW = 20
@@ -125,7 +127,7 @@ class ExecutionPlan:
             candidates.functions,
             limit=max(LOOK_BASE, total // 3),
             total=total,
-            single=LOOK_SINGLE_BASE + int(LOOK_SINGLE * total),
+            single=max(LOOK_SINGLE_BASE + int(LOOK_SINGLE * total), LOOK_LEAST - total),
             mentions=None,
             long=candidates.trains,
             long_limit=min(LIMIT, long),

@@ -132,13 +132,16 @@ class Budget:
         return min(self.left // share, self.abroad)
 
     def charge(self, other: Budget, more: int) -> None:
-        """Take what was executed within a limit of its own, and `more`, off the rest."""
+        """Take what was executed within a limit of its own, and `more`, off the rest.
+
+        What did not finish there is no entry point of this file.
+        """
         if self.is_narrow:
             self.single -= other.executed + more
         else:
             self.total -= other.executed + more
         self.executed += other.executed
-        self.exhausted += other.exhausted
+        self.is_short |= bool(other.exhausted)
         if other.narrowed:
             self.leave_out()
 

@@ -215,3 +215,13 @@ def test_what_other_files_take_leaves_enough_for_all_ways_of_the_file_itself(tmp
     assert found(Session(tmp_path, Options()), "mean.py") == [("mean.py", "GL601")]
     write(tmp_path, "mean.py", SUMMED.replace("{read}", ".item()"))
     assert found(Session(tmp_path, Options()), "mean.py") == []
+
+
+def test_a_long_table_that_is_imported_is_not_work_of_this_file(tmp_path: Path) -> None:
+    rows = (f"field_{n} = make({n}, [make({n}), make({n})], options=make())" for n in range(2_500))
+    write(tmp_path, "table.py", "\n".join(["from unknown import make", *rows]))
+    program = "w = torch.ones(3, requires_grad=True)\ny = w.exp()\ny.mul_(2)\ny.sum().backward()\n"
+    write(tmp_path, "main.py", f"import torch\nimport table\nprint(table.field_1)\n{program}")
+    outcome = Session(tmp_path, Options()).check([tmp_path / "main.py"])
+    assert [finding.code for finding in outcome.findings] == ["GL201"]
+    assert not outcome.unfinished
