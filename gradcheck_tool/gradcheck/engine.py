@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +49,7 @@ from gradcheck_tool.gradcheck.shrink import is_large, shrunk
 from gradcheck_tool.gradcheck.solvers import is_staircase
 from gradcheck_tool.gradcheck.stencil import coarsest
 from gradcheck_tool.gradcheck.target import Target
+from gradcheck_tool.gradcheck.threads import one_thread
 from gradcheck_tool.gradcheck.tree import flatten
 
 if TYPE_CHECKING:
@@ -102,18 +103,9 @@ def check_function(func: Any, inputs: Any, kwargs: Mapping[str, Any] | None = No
     return check(chosen)
 
 
-@contextmanager
-def _threads(args: tuple[Any, ...]) -> Iterator[None]:
-    """One thread for small inputs: sharing out microseconds of work costs more than it saves."""
-    before = torch.get_num_threads()
+def _threads(args: tuple[Any, ...]) -> AbstractContextManager[None]:
     small = sum(x.numel() for x in flatten(args)[0] if isinstance(x, Tensor)) <= LARGE
-    if small:
-        torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        if small:
-            torch.set_num_threads(before)
+    return one_thread() if small else nullcontext()
 
 
 def _check(target: Target, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options) -> Report:

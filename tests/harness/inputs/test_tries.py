@@ -358,3 +358,60 @@ def test_ends_that_a_loop_through_two_tensors_leaves_out_are_not_made(found):
     keys, values = made.cases[0].args
     assert len(keys.split(2)) == len(values.split(2))
     assert check_function(function, made.cases[0].args).ok
+
+
+DIVIDED = """
+import torch
+from torch.autograd import Function
+
+
+class Pooled(Function):
+    @staticmethod
+    def forward(ctx, x):
+        _, _, rows, columns = x.shape
+        assert rows % 6 == columns % 6 == 0
+        ctx.shape = x.shape
+        return torch.nn.functional.avg_pool2d(x, 6)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g.repeat_interleave(6, 2).repeat_interleave(6, 3) / 36
+"""
+
+
+def test_lengths_that_a_number_has_to_divide(found):
+    function, made = found(DIVIDED)
+    assert made.cases, made.tried
+    assert made.cases[0].args[0].shape[2:] == (6, 6)
+    assert check_function(function, made.cases[0].args).ok
+
+
+COUNTING = """
+import torch
+from torch.autograd import Function
+
+THREADS = set()
+
+
+class Counting(Function):
+    @staticmethod
+    def forward(ctx, x):
+        THREADS.add(torch.get_num_threads())
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+"""
+
+
+def test_small_tensors_are_tried_in_one_thread(found):
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        function, made = found(COUNTING)
+        assert made.cases
+        assert function.forward.__globals__["THREADS"] == {1}
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from gradcheck_tool.gradcheck.threads import one_thread
 from gradcheck_tool.harness.eager import eagerly
 from gradcheck_tool.harness.inputs.case import Case
 from gradcheck_tool.harness.inputs.synthesised.budget import Budget
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from gradcheck_tool.harness.inputs.synthesised.search import Found, State
 
 _DRAWS = 2
+_CALLERS_S = 4.0
+"""Seconds of work in which callers are asked for better arguments than those found."""
 _CONSTANT = "its outputs are the same whatever the tensors are"
 
 
@@ -48,6 +51,7 @@ class Synthesised:
 
 
 @eagerly()
+@one_thread()
 def synthesised_cases(function: Any, ref: FunctionRef, settings: InputSettings) -> Synthesised:
     """Arguments for an imported Function that its forward and backward accept."""
     try:
@@ -74,7 +78,10 @@ def synthesised_cases(function: Any, ref: FunctionRef, settings: InputSettings) 
         if called:
             made, doubt = called, _doubt(function, called, ())
     elif made and not doubt and judged(function, made[0].args) == "wrong":
-        made = _right_as_called(function, captured_calls(function, ref, sites, maker, budget)) or made
+        made = (
+            _right_as_called(function, captured_calls(function, ref, sites, maker, budget.share(_CALLERS_S)))
+            or made
+        )
         doubt = random_start(function, made[0].args)
     if doubt:
         return Synthesised((), doubt, texts, names)

@@ -167,6 +167,16 @@ def _expected(spec: Spec, match: re.Match[str]) -> Iterable[Spec]:
             yield replace(spec, shape=(*spec.shape[:axis], wanted, *spec.shape[axis + 1 :]))
 
 
+def _multiple(spec: Spec, match: re.Match[str]) -> Iterable[Spec]:
+    """Lengths that a number divides, of the last axes."""
+    number = next(int(text) for text in match.groups() if text)
+    if isinstance(spec, TensorSpec) and 1 < number <= _LONGEST:
+        for count in (2, 1, 3):
+            if count <= len(spec.shape):
+                before, after = spec.shape[:-count], spec.shape[-count:]
+                yield replace(spec, shape=before + tuple(number * -(-n // number) for n in after))
+
+
 def _edges(spec: Spec, match: re.Match[str]) -> Iterable[Spec]:
     """Some axis must have one length: the one that the message names, else any short one, last axis first."""
     if not isinstance(spec, TensorSpec) or not spec.shape:
@@ -240,6 +250,7 @@ _SOURCES: tuple[tuple[str, _Repair], ...] = (
     ),
     (r"(\d)-dimensional|(\d) dim(?:ension)?s?\b|(?:dim|ndim)(?:\(\))? == (\d)", _rank),
     (r"subscripts in the equation \((\d+)\)", _rank),
+    (r"% (\d+) ==|divisible by (\d+)|multiples? of (\d+)", _multiple),
     (r"argument after \*\* must be a mapping, not (\w+)", _mapping),
     (r"unexpected keyword argument|positional arguments? but \d+ w|takes no keyword", _forgiving),
     (r"has no attribute '(?:append|extend|insert|pop)'", _grown),
