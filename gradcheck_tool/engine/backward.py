@@ -7,7 +7,6 @@ the way to its inputs.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -53,8 +52,8 @@ _BROADCASTS = frozenset(
     {"+", "-", "*", "/", "AddBackward0", "SubBackward0", "MulBackward0", "DivBackward0", "NegBackward0"}
 )
 
-# The node of a gradient that has a graph of its own (create_graph).
-_OF_DERIVATIVE = re.compile(r"Backward\d*Backward$")
+# How the node of a gradient that has a graph of its own (create_graph) is called after the operation's.
+DERIVATIVE = "Backward"
 
 
 @dataclass(slots=True)
@@ -342,14 +341,14 @@ def _double(s: State, p: BackwardPass, ref: Ref, node: Node) -> None:
         # kept inside of the call, as the reciprocal in `1 / x` is, where nothing else is kept for it.
         inside = "out" in roles and not seen and all(slot.role != "out" for slot in node.saved_tensors)
         # The derivative of a derivative may be the last that depends on anything, as that of a square is.
-        is_last = bool(roles) and _OF_DERIVATIVE.search(node.op) is not None
+        is_last = bool(roles) and node.op.endswith(DERIVATIVE)
         if node.needs is None or inside or is_last or (roles and node.saving_hooks != NONE):
             _flow(p, target, (Symbol(("double", ref.id)),))
             continue
         history = [*incoming, *seen]
         if not history:
             continue
-        grad = Node(f"{node.op}Backward", node.text, node.site)
+        grad = Node(f"{node.op}{DERIVATIVE}", node.text, node.site)
         grad.inputs = tuple(history)
         grad.saved_tensors = tuple(slots)
         grad.frees = bool(slots) or node.frees

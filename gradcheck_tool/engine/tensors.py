@@ -47,8 +47,10 @@ def new_tensor(
 
 
 def unknown_tensor(s: State, site: Any, name: Text = "") -> Ref:
-    """A tensor of which nothing is known."""
-    return new_tensor(s, site, requires_grad=None, leaf=None, dtype=None, name=name)
+    """A tensor of which nothing is known: it may have been made long before."""
+    ref = new_tensor(s, site, requires_grad=None, leaf=None, dtype=None, name=name)
+    s[ref].inference = False
+    return ref
 
 
 def numel_is_one(shape: tuple[int | None, ...] | None) -> bool | None:

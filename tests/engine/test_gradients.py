@@ -30,6 +30,12 @@ g[0].add_(1.0)
 
 # Programs that run.
 RUNNING = {
+    "the mixed derivative of a product has no graph": """
+slope = (w * s).sum()
+for leaf in (w, s, w):
+    if slope.requires_grad:
+        slope = torch.autograd.grad(slope.sum(), leaf, create_graph=True)[0]
+""",
     "the last derivative of a polynomial has no graph": """
 slope = w**2 + s
 for _ in range(4):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.cases import check_raises, check_runs, each
+from tests.open_programs import check_quiet
 
 # Programs that raise.
 RAISING = {
@@ -63,3 +64,13 @@ def test_what_raises_is_predicted(program: str) -> None:
 @each(RUNNING)
 def test_nothing_is_predicted_for_what_runs(program: str) -> None:
     check_runs(program)
+
+
+def test_what_is_changed_in_inference_mode_may_have_been_made_before() -> None:
+    check_quiet(
+        "from library import make_layer\n"
+        "layer = make_layer(4, 3)\n"
+        "with torch.inference_mode():\n"
+        "    layer.weight.copy_(nn.Linear(4, 3).weight)\n"
+        "F.linear(torch.randn(2, 4, requires_grad=True), layer.weight).sum().backward()\n"
+    )

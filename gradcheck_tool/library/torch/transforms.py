@@ -10,7 +10,7 @@ from gradcheck_tool.domain.graph import Node, SavedTensor, Storage, Tensor
 from gradcheck_tool.domain.records import Dict, Instance, List
 from gradcheck_tool.domain.values import NONE, Const, LibraryObject, Ref, Tup, Value, fresh, unknown
 from gradcheck_tool.engine.errors import story
-from gradcheck_tool.interp import registry
+from gradcheck_tool.interp import attributes, registry
 from gradcheck_tool.interp.facts import Taken
 from gradcheck_tool.interp.registry import Result, function
 from gradcheck_tool.library.torch.module_tree import modules
@@ -27,6 +27,10 @@ DEEPCOPY = (
 
 
 # -- copies -----------------------------------------------------------------------------------------
+
+
+# Methods by which a class of the program decides itself what a copy has.
+_COPIES = ("__deepcopy__", "__getstate__", "__reduce__", "__reduce_ex__")
 
 
 @function("copy.deepcopy")
@@ -58,6 +62,8 @@ def _copy(s: State, value: Value, done: dict[int, Ref], site: Any, call: Call) -
     record = s.heap[value.id]
     if isinstance(record, Tensor):
         return _copy_tensor(s, value, record, done, site, call)
+    if isinstance(record, Instance) and any(attributes.in_class(s, record.cls, name) for name in _COPIES):
+        return unknown()
     if isinstance(record, (List, Dict, Instance)):
         new = record.clone(s.owner)
         ref = s.new(new)

@@ -99,6 +99,18 @@ y = checkpoint(torch.add, x, w, use_reentrant=True)
 
 # Programs that run.
 RUNNING = {
+    "a class that decides itself what a copy has": """
+import copy
+class Cached(nn.Linear):
+    def forward(self, x):
+        self.cache = super().forward(x)
+        return self.cache
+    def __getstate__(self):
+        return {k: v for k, v in self.__dict__.items() if k != "cache"}
+net = Cached(3, 2)
+net(m).sum().backward()
+copy.deepcopy([net])
+""",
     "what a table of the program's own says is copied already": """
 import copy
 y = w * 2
