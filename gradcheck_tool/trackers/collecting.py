@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Class, Dict, Frame, Instance, List
 from gradcheck_tool.domain.values import Const, Ref, Value
+from gradcheck_tool.engine.errors import story
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.ir import syntax
 from gradcheck_tool.library.torch.module_tree import makes_modules
@@ -15,6 +16,7 @@ from gradcheck_tool.library.torch.module_tree import makes_modules
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gradcheck_tool.domain.events import StoryStep
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.facts import ItemWritten
 
@@ -121,3 +123,11 @@ def is_local(s: State, name: str) -> bool:
     """Is it a variable of the running function that no other function sees?"""
     frame: Frame = s[s.frames[-1]]
     return name in frame.function.local_names and name not in frame.function.captured
+
+
+def handed_over(s: State) -> tuple[StoryStep, ...]:
+    """Where the function that keeps something is called: the value may have to be detached there."""
+    site = s[s.frames[-1]].site
+    if site is None or not isinstance(site.node, syntax.Call):
+        return ()
+    return (story(site, "what is kept is handed over here"),)

@@ -17,7 +17,7 @@ from gradcheck_tool.engine.tensors import numel_is_one
 from gradcheck_tool.interp.havoc import reachable
 from gradcheck_tool.interp.places import is_of_tests
 from gradcheck_tool.ir import syntax
-from gradcheck_tool.trackers.collecting import attributes_holding, in_module, is_local, put_by
+from gradcheck_tool.trackers.collecting import attributes_holding, handed_over, in_module, is_local, put_by
 from gradcheck_tool.trackers.events import GraphKept
 from gradcheck_tool.trackers.notes import RunNote, StoryNote
 from gradcheck_tool.trackers.spent_graphs import behind
@@ -134,7 +134,8 @@ class RetainedGraphs(StepWindows):
         self.kept_in[key, s.after_body] = True
         # What a test keeps is gone with the test: its memory concerns nobody.
         if key not in self.events and not is_of_tests(event.site.module):
-            self.events[key] = replace(event, unless_set=attributes_holding(s, holder))
+            unless = attributes_holding(s, holder)
+            self.events[key] = replace(event, story=handed_over(s), unless_set=unless)
 
     # -- attributes and items -------------------------------------------------------------------------
 

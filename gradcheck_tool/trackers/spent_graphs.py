@@ -16,7 +16,7 @@ from gradcheck_tool.domain.values import Ref, Symbol, Value
 from gradcheck_tool.engine.tensors import numel_is_one
 from gradcheck_tool.interp.havoc import graph_behind
 from gradcheck_tool.interp.places import is_of_tests
-from gradcheck_tool.trackers.collecting import attributes_holding, in_module, is_local, put_by
+from gradcheck_tool.trackers.collecting import attributes_holding, handed_over, in_module, is_local, put_by
 from gradcheck_tool.trackers.events import GraphKept
 from gradcheck_tool.trackers.notes import RunNote, StoryNote
 from gradcheck_tool.trackers.step_windows import StepWindows
@@ -71,6 +71,7 @@ class SpentGraphs(StepWindows):
                 self.put_beside(s, key, _tensor_of(s, value))
                 kept = GraphKept(
                     site=fact.site,
+                    story=handed_over(s),
                     container=name,
                     value=self.text(fact.site, added.value_node),
                     kind="append",

@@ -397,3 +397,33 @@ class Losses:
 """
     )
     assert told(source) == []
+
+
+METER = """
+import torch
+
+class Meter:
+    def __init__(self):
+        self.losses, self.total = [], torch.tensor(0.0)
+
+    def update(self, loss):
+        {keeps}
+
+def train(net, criterion, loader, optimizer):
+    meter = Meter()
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = criterion(net(x), y)
+        loss.backward()
+        optimizer.step()
+        meter.update(loss)
+    print(meter.total)
+"""
+
+
+@pytest.mark.parametrize("keeps", ["self.losses.append(loss)", "self.total += loss"])
+def test_the_trace_tells_who_hands_over_what_is_kept(keeps: str) -> None:
+    (found,) = told(METER.format(keeps=keeps))
+    assert found.location.start.row == 9
+    assert [step.location.start.row for step in found.trace] == [18]
+    assert told(METER.format(keeps=keeps).replace("update(loss)\n    print", "update(loss.detach())\n    print")) == []
