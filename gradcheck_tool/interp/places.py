@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -272,11 +273,16 @@ def _asks_for(site: Site, name: str, node: Any) -> bool:
 
 
 def branches(way: Sequence[Any]) -> list[Any]:
-    """The conditions and handlers on a way down a tree: what is below them does not run every time."""
+    """The conditions and handlers on a way down a tree: what is below them does not run every time.
+
+    The `else` of a condition is part of that.
+    """
     return [
         node
-        for node in way[1:]
-        if type(node).__name__ in ("If", "Else", "Try", "IfExp", "ExceptHandler") and not _runs_always(node)
+        for above, node in pairwise(way)
+        if type(node).__name__ in ("If", "Else", "Try", "IfExp", "ExceptHandler")
+        and not (type(above).__name__ == "If" and node is above.orelse and type(node).__name__ == "Else")
+        and not _runs_always(node)
     ]
 
 
@@ -297,18 +303,36 @@ def precedes(first: Sequence[Any], second: Sequence[Any]) -> bool:
 
 
 def counters(way: Sequence[Any], loop: Any) -> list[Any]:
-    """The modulo tests whose body a way goes through."""
+    """The modulo tests that a way is under, in one branch or the other."""
     return [
         test
         for test in branches(way)
         if type(test).__name__ == "If"
-        and any(node is test.body for node in way)
+        and any(node is test.body or node is test.orelse for node in way)
         and _is_modulo(test.test, loop)
     ]
 
 
+def condition_of(site: Site, test: Any, way: Sequence[Any]) -> str:
+    """When a way under an `if` is gone: the text of its test, or its contrary."""
+    text = text_of(site, test.test)
+    if any(node is test.body for node in way):
+        return text
+    denied = _denied(test.test)
+    return f"not ({text})" if denied is None else text_of(site, denied)
+
+
+def _denied(test: Any) -> Any | None:
+    """What a test denies: `a` in `not a`."""
+    is_not = type(test).__name__ == "UnaryOperation" and type(test.operator).__name__ == "Not"
+    return test.expression if is_not else None
+
+
 def _is_modulo(test: Any, loop: Any, seen: frozenset[str] = frozenset()) -> bool:
     """Is it a modulo test, or a variable that the loop sets to nothing but one?"""
+    denied = _denied(test)
+    if denied is not None:
+        return _is_modulo(denied, loop, seen)
     if type(test).__name__ != "Name":
         return _has_modulo(test)
     values = list(_assigned(loop, test.value)) if test.value not in seen else []

@@ -143,10 +143,12 @@ def _guard(around: places.Places, clear: Site, step: Site, backward: Site) -> st
     own = places.counters(ways[0], loop.node)
     if not tests or len(own) != len(places.branches(ways[0])):
         return ""
-    texts = [places.text_of(step, test.test) for test in tests]
-    if own and not (places.text_of(clear, own[0].test) == texts[0] and places.precedes(ways[0], ways[2])):
+    condition = places.condition_of(step, tests[0], ways[1])
+    if own and not (
+        places.condition_of(clear, own[0], ways[0]) == condition and places.precedes(ways[0], ways[2])
+    ):
         return ""
-    return texts[0]
+    return condition
 
 
 class BatchUnits(Tracker):

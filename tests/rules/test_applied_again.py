@@ -83,6 +83,36 @@ for i, x in enumerate(unknown()):
     assert len(events(TRAINING + body, "WindowDiscarded")) == count
 
 
+@pytest.mark.parametrize(
+    ("test", "condition"), [("(i + 1) % 4", "not ((i + 1) % 4)"), ("not (i % 4 == 3)", "i % 4 == 3")]
+)
+def test_a_step_under_an_else_waits_for_the_contrary(test: str, condition: str) -> None:
+    body = f"""
+for i, x in enumerate(unknown()):
+    opt.zero_grad()
+    net(torch.ones(2)).sum().backward()
+    if {test}:
+        print(i)
+    else:
+        opt.step()
+"""
+    assert [event.condition for event in events(TRAINING + body, "WindowDiscarded")] == [condition]
+
+
+def test_gradients_that_are_cleared_where_the_window_begins_are_not_discarded() -> None:
+    body = """
+for i, x in enumerate(unknown()):
+    if i % 4:
+        pass
+    else:
+        opt.zero_grad()
+    net(torch.ones(2)).sum().backward()
+    if i % 4:
+        opt.step()
+"""
+    assert not events(TRAINING + body, "WindowDiscarded")
+
+
 # Silent mistakes, and what corrects them.
 MISTAKES = {
     "gradients that are cleared in each iteration of a window": Mistake(
