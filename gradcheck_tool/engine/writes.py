@@ -164,7 +164,8 @@ def swap_memory(s: State, ref: Ref, site: Any, how: Text) -> None:
 def rebase(s: State, ref: Ref, node: Ref | None, requires_grad: bool | None) -> None:
     """Give a tensor that was written in place its new history; through a view, its base too."""
     tensor = s.edit(ref)
-    tensor.detached_because = ""
+    if requires_grad is not False:
+        tensor.detached_because = ""
     if requires_grad is False or node is None:
         if requires_grad is None:
             tensor.requires_grad = None if not tensor.requires_grad else True

@@ -43,6 +43,11 @@ LOSSES = {
     "one of them": """
         loss = F.mse_loss(outputs[0], labels)
 """,
+    "one of them that data are written to": """
+        out = outputs[0]
+        out += labels
+        loss = F.mse_loss(out, labels)
+""",
 }
 DRIVER = """
 class Both(nn.Linear):
