@@ -5,6 +5,7 @@ import torch
 
 from gradcheck_tool.findings import Severity
 from gradcheck_tool.gradcheck import check_function
+from gradcheck_tool.harness.worker import _blind
 
 TUPLES = """
 import torch
@@ -415,3 +416,35 @@ def test_small_tensors_are_tried_in_one_thread(found):
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
+
+
+DELEGATED = """
+import torch
+from torch.autograd import Function
+
+
+def _gradients(x, g):
+    return g * x.cos(), None
+
+
+class Delegated(Function):
+    @staticmethod
+    def forward(ctx, x, scale):
+        ctx.save_for_backward(x)
+        ctx.set_materialize_grads(False)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, g):
+        if g is None:
+            return None, None
+        (x,) = ctx.saved_tensors
+        return _gradients(x, g)
+"""
+
+
+def test_what_backward_returns_early_is_not_all_that_it_returns(found):
+    function, made = found(DELEGATED)
+    assert not _blind(function)
+    assert made.cases[0].args[0].requires_grad
+    assert check_function(function, made.cases[0].args).ok

@@ -140,10 +140,15 @@ def _unpacked(body: Body, name: str) -> int | None:
 
 
 def _gradients(body: Body) -> Sequence[bool | None]:
-    """For each position whether any `return` of backward gives something other than None there."""
-    returned = [items for items in body.returns() if len(items) > 1 or not isinstance(items[0], ast.Call)]
+    """For each position whether any `return` of backward gives something other than None there.
+
+    None where those that are read do not, and what another one calls may.
+    """
+    every = list(body.returns())
+    returned = [items for items in every if len(items) > 1 or not isinstance(items[0], ast.Call)]
     if not returned or any(isinstance(item, ast.Starred) for items in returned for item in items):
         return []
     none = [[isinstance(e, ast.Constant) and e.value is None for e in items] for items in returned]
     longest = max(none, key=len)
-    return [not all(n[i] for n in none if i < len(n)) for i in range(len(longest))]
+    given = [not all(n[i] for n in none if i < len(n)) for i in range(len(longest))]
+    return [one or None for one in given] if len(returned) < len(every) else given
