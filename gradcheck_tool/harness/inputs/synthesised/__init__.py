@@ -12,7 +12,7 @@ from gradcheck_tool.harness.eager import eagerly
 from gradcheck_tool.harness.inputs.case import Case
 from gradcheck_tool.harness.inputs.synthesised.budget import Budget
 from gradcheck_tool.harness.inputs.synthesised.callsites import apply_sites, call_sites
-from gradcheck_tool.harness.inputs.synthesised.direct import Maker, search_directly
+from gradcheck_tool.harness.inputs.synthesised.direct import DirectSearch, Maker
 from gradcheck_tool.harness.inputs.synthesised.domains import (
     GIVEN_ONLY,
     calls_a_guess,
@@ -35,8 +35,10 @@ if TYPE_CHECKING:
     from gradcheck_tool.harness.inputs.synthesised.search import Found, State
 
 _DRAWS = 2
+_SOON = 150
+"""Tries after which callers are asked: most of what is found at all is found by then."""
 _CALLERS_S = 4.0
-"""Seconds of work in which callers are asked for better arguments than those found."""
+"""Seconds of work in which callers are asked before all is tried, or for better arguments."""
 _CONSTANT = "its outputs are the same whatever the tensors are"
 
 
@@ -64,7 +66,14 @@ def synthesised_cases(function: Any, ref: FunctionRef, settings: InputSettings) 
     maker = Maker(function, dtype, settings.device, settings.seed)
     names = tuple(parameter.name for parameter in parameters)
     budget = Budget()
-    found = search_directly(maker, parameters, budget)
+    search = DirectSearch(maker, parameters)
+    found = search.run(budget, _SOON)
+    called: tuple[Case, ...] = ()
+    asked = None
+    if found.state is None and not _is_elsewhere(found):
+        asked = budget.share(_CALLERS_S)
+        called = captured_calls(function, ref, sites, maker, asked)
+        found = found if called else search.run(budget)
     texts = tuple(map(describe, found.closest))
     made: tuple[Case, ...] = ()
     if found.state is not None:
@@ -74,7 +83,8 @@ def synthesised_cases(function: Any, ref: FunctionRef, settings: InputSettings) 
     if not _is_elsewhere(found) and (not made or doubt or _is_poor(found) or _has_objects(found.state or ())):
         # What callers pass is better than a call that moves nothing, or that backward does not count, and
         # than objects that nobody has made before.
-        called = captured_calls(function, ref, sites, maker, budget)
+        if not called and (asked is None or asked.over):
+            called = captured_calls(function, ref, sites, maker, budget)
         if called:
             made, doubt = called, _doubt(function, called, ())
     elif made and not doubt and judged(function, made[0].args) == "wrong":

@@ -116,35 +116,47 @@ _DOUBLE = re.compile(r"float64|\b[Dd]ouble\b")
 _TRIES, _FEW_TRIES, _SECONDS = 1000, 60, 8.0
 
 
-def search_directly(maker: Maker, parameters: Sequence[Parameter], budget: Budget) -> Found:
-    """Search for arguments of `apply`; their lengths differ where that is accepted, and only tensors
-    that get a gradient require one.
-    """
-    found = _search(maker, parameters, budget.share(_SECONDS))
-    if found.state is None or not found.outcome or found.outcome.problem:
-        return found
-    state = _as_long_as_used(maker, found.state)
-    # A loop through two tensors at once ends with the shorter one: the rest of the longer has no influence.
-    state = _as_long_as_used(maker, with_distinct_sizes(state, lambda s: _good(maker.attempt(s))))
-    wanting = tuple(_wanting(spec) for spec in state)
-    state = wanting if _good(maker.attempt(wanting)) else state
-    outcome = maker.attempt(state)
-    return replace(found, state=needing(state, outcome.gradients), outcome=outcome)
+class DirectSearch:
+    """A search for arguments of `apply` that can go on where it has stopped."""
+
+    def __init__(self, maker: Maker, parameters: Sequence[Parameter]) -> None:
+        self._maker = maker
+        self._parameters = parameters
+        self._whole = Search(parameters, maker.attempt)
+        self._begun = False
+
+    def run(self, budget: Budget, tries: int = _TRIES) -> Found:
+        """Go on.
+
+        The lengths of what is found differ where that is accepted, and only tensors that get a gradient
+        require one.
+        """
+        maker, budget = self._maker, budget.share(_SECONDS)
+        found = (None if self._begun else self._short(budget)) or self._whole.run(tries, budget)
+        self._begun = True
+        if found.state is None or not found.outcome or found.outcome.problem:
+            return found
+        state = _as_long_as_used(maker, found.state)
+        # A loop through two tensors ends with the shorter one: the rest of the longer has no influence.
+        state = _as_long_as_used(maker, with_distinct_sizes(state, lambda s: _good(maker.attempt(s))))
+        wanting = tuple(_wanting(spec) for spec in state)
+        state = wanting if _good(maker.attempt(wanting)) else state
+        outcome = maker.attempt(state)
+        return replace(found, state=needing(state, outcome.gradients), outcome=outcome)
+
+    def _short(self, budget: Budget) -> Found | None:
+        """Arguments with few of the values that `*args` takes."""
+        variable = sum(parameter.variable for parameter in self._parameters)
+        fixed = len(self._parameters) - variable
+        for count in range(1, variable):
+            found = Search(self._parameters[: fixed + count], self._maker.attempt).run(_FEW_TRIES, budget)
+            if found.state is not None:
+                return found
+        return None
 
 
 def _as_long_as_used(maker: Maker, state: State) -> State:
     return without_unused(state, lambda s: _good(maker.attempt(s)), maker.unused)
-
-
-def _search(maker: Maker, parameters: Sequence[Parameter], budget: Budget) -> Found:
-    """Search with few of the values that `*args` takes, then with more."""
-    variable = sum(parameter.variable for parameter in parameters)
-    fixed = len(parameters) - variable
-    for count in range(1, variable):
-        found = Search(parameters[: fixed + count], maker.attempt).run(_FEW_TRIES, budget)
-        if found.state is not None:
-            return found
-    return Search(parameters, maker.attempt).run(_TRIES, budget)
 
 
 def _good(outcome: Outcome) -> bool:

@@ -75,22 +75,25 @@ class Search:
         self._queue: list[_Open] = []
         self._known: set[State] = set()
         self._numbers = count()
+        self._tried = 0
+        self._best: Found | None = None
 
     def run(self, tries: int, budget: Budget) -> Found:
-        """The first state that is accepted, preferring one whose gradients are not all zero.
+        """Go on for so many tries: the first state that is accepted, preferring one whose gradients are not
+        all zero.
 
         Where none is, one for which backward returns a wrong number of gradients, or takes the tuple of saved
         tensors for a tensor: it does so for the right arguments as well.
         """
         for cost, state in self._starts():
             self._push(state, cost, 0, (-1,))
-        best: Found | None = None
         spare: Found | None = None
         mistaken: Found | None = None
         missing = 0
-        for number in range(1, tries + 1):
+        for number in range(self._tried + 1, self._tried + tries + 1):
             if not self._queue or budget.over:
                 break
+            self._tried = number
             node = heapq.heappop(self._queue)
             outcome = self._attempt(node.state)
             found = Found(node.state, outcome, node.state, number)
@@ -100,8 +103,9 @@ class Search:
                 spare = spare or found
             if outcome.mistaken or (outcome.miscounted and self._counted):
                 mistaken = mistaken or found
+            best = self._best
             if best is None or best.outcome is None or outcome.progress > best.outcome.progress:
-                best = Found(None, outcome, node.state, number)
+                self._best = Found(None, outcome, node.state, number)
             missing += outcome.missing
             if missing == _MOST_MISSING:
                 break
@@ -109,9 +113,9 @@ class Search:
             if poor is not None and number > poor.tries + 20:
                 break
             self._expand(node, outcome)
-        if best is None:
+        if self._best is None:
             return Found(None, None, (), 0)
-        return spare or mistaken or Found(None, best.outcome, best.closest, number)
+        return spare or mistaken or replace(self._best, tries=self._tried)
 
     def _starts(self) -> Iterator[tuple[float, State]]:
         """The most usual values; the same with all tensors of another rank; usual shapes of layers."""
