@@ -18,6 +18,7 @@ from gradcheck_tool.analysis.object_life import (
     graphs_kept,
 )
 from gradcheck_tool.analysis.plans import WHOLE, ExecutionPlan
+from gradcheck_tool.analysis.refinement import Refinement
 from gradcheck_tool.analysis.starts import Starts, definitions, forget_forwards, takes_more, wrapped
 from gradcheck_tool.analysis.template_methods import template_methods
 from gradcheck_tool.analysis.unit_results import Unit
@@ -83,7 +84,7 @@ def analyze(
         m.budget.known_long = plan.known_long
         m.program.models = models or model_packs(())
         m.program.mended, m.program.pause = plan.mended, plan.pause
-        m.program.refinement = roles.Refinement(m, elsewhere)
+        m.program.refinement = Refinement(m, elsewhere)
         start = State()
         listening = listen(m, trackers)
         ways = Ways(m)

@@ -25,8 +25,8 @@ from gradcheck_tool.analysis.class_fit import (
     plain_classes,
 )
 from gradcheck_tool.analysis.defaults import is_usual_default, is_whole_number
-from gradcheck_tool.analysis.evidence import Evidence, Place, methods_of, place_of
-from gradcheck_tool.analysis.loop_data import BATCH, is_loop_data
+from gradcheck_tool.analysis.evidence import Place, methods_of, place_of
+from gradcheck_tool.analysis.loop_data import BATCH
 from gradcheck_tool.analysis.optimizer_roles import (
     is_averaged,
     is_module_object,
@@ -37,8 +37,8 @@ from gradcheck_tool.analysis.optimizer_roles import (
     optimizers_among,
 )
 from gradcheck_tool.analysis.ordinary_use import is_module_class
-from gradcheck_tool.analysis.wrapped_modules import is_bare, made_from, wrap
-from gradcheck_tool.domain.records import Class, Frame, Func, Instance
+from gradcheck_tool.analysis.wrapped_modules import is_bare, wrap
+from gradcheck_tool.domain.records import Frame, Func, Instance
 from gradcheck_tool.domain.values import TRUE, Const, LibraryObject, Ref, Symbol, Tup, Value, unknown
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.imports import import_module, module_variables, resolve_import
@@ -48,12 +48,11 @@ from gradcheck_tool.library.torch.module_names import MODULE, MODULE_API
 from gradcheck_tool.library.torch.module_tree import STAND_IN, named_parameters, parameters_of
 from gradcheck_tool.library.torch.opaque_modules import HAS_PARAMETERS, criterion, opaque_module
 from gradcheck_tool.library.torch.settings import note_default, note_settings
-from gradcheck_tool.library.torch.unknown_layers import note_layer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from gradcheck_tool.analysis.given import Given, Surroundings
+    from gradcheck_tool.analysis.given import Given
     from gradcheck_tool.analysis.usage import Usage
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter
@@ -107,6 +106,8 @@ class Casting:
         self._place = place
         self._depth = depth
         self._optimizers: list[str] = []
+        # Under which attribute of `self` a parameter is kept: that may tell more than its own name.
+        self._kept_as: dict[str, str] = {}
         self._out = Cast(s)
         self._is_argument = False
         self._given: Mapping[str, Given] = {}
@@ -154,10 +155,11 @@ class Casting:
         self._given = self._m.program.refinement.given(self._out.state, self._place, [p.name for p in named])
         evidence = self._m.program.refinement.evidence
         usage = {p.name: evidence.parameter(self._out.state, self._place, p.name) for p in named}
+        self._kept_as = {name: _kept_as(used, name) for name, used in usage.items()}
         optimizers = [
             p
             for p in named
-            if is_optimizer(p.name, usage[p.name], trains=lambda: self.trains)
+            if is_optimizer(self._called(p.name), usage[p.name], trains=lambda: self.trains)
             or self._is_given(p.name, "optimizer")
         ]
         self._optimizers = [p.name for p in optimizers]
@@ -175,6 +177,10 @@ class Casting:
         for p in optimizers:
             self._out.values[p.name] = self._optimizer(p.name)
         return self._out
+
+    def _called(self, name: str) -> str:
+        """What a parameter is called where it is used."""
+        return self._kept_as.get(name, name)
 
     def _is_ordinary(self, default: Value, name: str) -> bool:
         """Is a default what ordinary calls have?"""
@@ -196,28 +202,29 @@ class Casting:
 
     def value(self, name: str, usage: Usage, node: Any) -> Value:
         """What something that is called `name` and used so must be, unless it is an optimizer."""
+        called = self._called(name)
         # What is called is no optimizer: an engine steps itself.
         if "step" not in usage.methods or (usage.called and usage.methods & MODULE):
             made = (
                 self._of_callers(name, usage, node)
-                or self._of_file(name, usage, node)
-                or self._of_others(name, usage, node)
+                or self._of_file(called, usage, node)
+                or self._of_others(called, usage, node)
             )
             if made is not None:
                 return made
-            if self._is_given(name, "module", "object") or self._is_module(name, usage):
-                return self._module(name, node)
+            if self._is_given(name, "module", "object") or self._is_module(called, usage):
+                return self._module(called, node)
         if self._is_given(name, "data"):
             return unknown("data")
         if usage.methods >= _SCALER:
-            return self._scaler(name)
-        if usage.iterated and _DATA.search(name):
+            return self._scaler(called)
+        if usage.iterated and _DATA.search(called):
             return unknown("data")
-        if "step" in usage.methods and _SCHEDULER.search(name):
+        if "step" in usage.methods and _SCHEDULER.search(called):
             return unknown("data")
-        called = usage.differentiated or _CRITERION.search(name) or self._is_given(name, "criterion")
-        if usage.called and not usage.attributes and called:
-            return criterion(self._out.state, name, parts=usage.taken_apart)
+        is_loss = usage.differentiated or _CRITERION.search(called) or self._is_given(name, "criterion")
+        if usage.called and not usage.attributes and is_loss:
+            return criterion(self._out.state, called, parts=usage.taken_apart)
         return unknown()
 
     def _is_module(self, name: str, usage: Usage) -> bool:
@@ -350,7 +357,11 @@ class Casting:
     def _optimizer(self, optimizer: str) -> Value:
         """An optimizer of the parameters of the modules that are given along with it."""
         s = self._out.state
-        near = {name: value for name, value in self._out.values.items() if is_module_object(s, value)}
+        near = {
+            self._called(name): value
+            for name, value in self._out.values.items()
+            if is_module_object(s, value)
+        }
         near = near or {
             name: inner for value in self._out.values.values() for name, inner in modules_inside(s, value)
         }
@@ -358,13 +369,13 @@ class Casting:
         # A criterion may be a module, too: the optimizer is that of the model beside it.
         modules = [name for name in trained if _CRITERION.search(name) is None] or trained
         held: list[Value] = []
-        given = self._given.get(optimizer)
-        known = [name for name in modules if given is not None and given.of == name]
-        for name in known or named_alike(optimizer, modules, self._optimizers):
+        given, called = self._given.get(optimizer), self._called(optimizer)
+        known = [name for name in modules if given is not None and self._called(given.of) == name]
+        for name in known or named_alike(called, modules, [*map(self._called, self._optimizers)]):
             module: Ref = near[name]  # type: ignore[assignment]
             held += [ref for _, ref in named_parameters(s, module)[0]]
-            self._out.assumes.append(f"`{optimizer}` holds the parameters of `{name}`")
-        return self._made(optimizer, held, is_open=True)
+            self._out.assumes.append(f"`{called}` holds the parameters of `{name}`")
+        return self._made(called, held, is_open=True)
 
     def _made(self, name: str, held: Sequence[Value], *, is_open: bool) -> Value:
         record = Instance(LibraryObject("torch.optim.Optimizer"), open=True)
@@ -374,75 +385,6 @@ class Casting:
         return ref
 
 
-class Refinement:
-    """Gives what an unknown call returned the role that its uses show, when it is stored under a name."""
-
-    def __init__(self, m: Interpreter, elsewhere: Surroundings | None = None) -> None:
-        self._m = m
-        self._elsewhere = elsewhere
-        self.evidence = Evidence(m)
-
-    def given(self, s: State, place: Place, params: Sequence[str]) -> Mapping[str, Given]:
-        """What other files of the repository pass to a function or to the constructor of a class."""
-        name = place.function.qualname
-        owner = s.get(place.cls, Class)
-        if owner is not None and place.function.name == "__init__":
-            name = owner.name
-        if self._elsewhere is None or "." in name or place.module is None:
-            return {}
-        return self._elsewhere.given(s[place.module].env.module.filename, name, params)
-
-    def outside_networks(self, s: State, place: Place) -> bool:
-        """Do other files call a function in methods of classes that are no modules, and nowhere else?"""
-        if self._elsewhere is None or place.module is None:
-            return False
-        filename = s[place.module].env.module.filename
-        return self._elsewhere.outside_networks(filename, place.function.qualname)
-
-    def having(self, s: State, place: Place, names: Iterable[str]) -> Given | None:
-        """The one class of modules in other files that has all these members."""
-        if self._elsewhere is None or place.module is None:
-            return None
-        return self._elsewhere.having(s[place.module].env.module.filename, names)
-
-    def variable(self, s: State, name: str, value: Symbol, node: Any) -> tuple[State, Value]:
-        """The value of a variable that the running function stores."""
-        frame: Frame = s[s.frames[-1]]
-        cls = frame.cls if isinstance(frame.cls, Ref) else None
-        place = Place(frame.function, cls, frame.env.globals, s.frames[-1])
-        usage = self.evidence.variable(s, place, name)
-        if is_loop_data(frame.function, name, node, usage):
-            return s, Symbol(value.key, "data")
-        return self._refined(s, place, name, usage, value, node)
-
-    def attribute(self, s: State, owner: Ref, name: str, value: Symbol, node: Any) -> tuple[State, Value]:
-        """The value of an attribute that is stored in an object of the repository."""
-        cls = s[owner].cls
-        record = s.get(cls, Class)
-        if record is None:
-            return s, value
-        place = Place(s[s.frames[-1]].function, cls, record.env.globals, s.frames[-1])
-        usage = self.evidence.attribute(s, place, name)
-        state, refined = self._refined(s, place, name, usage, value, node)
-        if usage is not None and usage.called and is_module_class(s, cls):
-            note_layer(state, refined, name)
-        return state, refined
-
-    def _refined(
-        self, s: State, place: Place, name: str, usage: Usage | None, value: Symbol, node: Any
-    ) -> tuple[State, Value]:
-        if usage is not None and is_option(name, usage):
-            note_settings(s, value, name)
-        if usage is None or not (usage.called or usage.methods or usage.iterated):
-            return s, value
-        casting = Casting(self._m, s, place, 1)
-        given = made_from(s, value)
-        if is_optimizer(name, usage, trains=lambda: casting.trains):
-            made = casting.optimizer_of(name, given.items)
-        else:
-            made = casting.result(name, usage, node, given)
-        out = casting.out
-        if isinstance(made, Symbol) and made.kind is None:
-            return s, value
-        self._m.program.assume(*out.assumes)
-        return out.state, made
+def _kept_as(usage: Usage, name: str) -> str:
+    """The one attribute of `self` that a parameter is stored in, or its own name."""
+    return next(iter(usage.stored)).rpartition(".")[2] if len(usage.stored) == 1 else name
