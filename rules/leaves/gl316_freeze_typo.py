@@ -1,5 +1,6 @@
 """GL316: an attempt to freeze or unfreeze that sets an attribute nobody reads."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from gradcheck_tool import (
     FALSE,
     NONE,
+    TRUE,
     Class,
     Event,
     Frame,
@@ -14,6 +16,7 @@ from gradcheck_tool import (
     Interpreter,
     Rule,
     Severity,
+    Site,
     State,
     Symbol,
     Tensor,
@@ -57,6 +60,8 @@ class FlagWrite(Event):
     name: str
 
 
+# What gives the layers of a module, one after the other.
+_LAYERS = re.compile(r"\.(?:named_)?(?:children|modules)\(\)\)*(?:\[[^\]]*\])?\)*$")
 _SETTABLE = frozenset({"requires_grad", "grad", "data", "names", "_grad", "_version", "_backward_hooks"})
 
 
@@ -78,9 +83,13 @@ class Flags(Tracker):
                 self._flag(m, s, "tensor", i)
             return
         record = s.get(fact.object, Instance)
-        if record is None or i.name in record.attrs or not _is_foreign(s, fact.object, record, i.name):
-            return
-        if self.once(id(i)):
+        is_opaque = record is not None and "#group" in record.attrs
+        if record is None or is_opaque:
+            is_flag = i.name == "requires_grad" and fact.value in (TRUE, FALSE)
+            has_none = is_flag and (is_opaque or _is_unknown_layer(m, m.site(s, i.node)))
+        else:
+            has_none = i.name not in record.attrs and _is_foreign(s, fact.object, record, i.name)
+        if has_none and self.once(id(i)):
             self._flag(m, s, "module", i)
 
     def _flag(self, m: Interpreter, s: State, receiver: str, i: Any) -> None:
@@ -110,6 +119,15 @@ class Flags(Tracker):
             self.report(FlagWrite(site=site, receiver="rebound", subject=i.name, name="detach"))
 
 
+def _is_unknown_layer(m: Interpreter, site: Site) -> bool:
+    """Is an attribute set on what a loop over the layers of a module gives?"""
+    loop = m.places.loop_of(site)
+    node: Any = None if loop is None else loop.node
+    if type(node).__name__ != "For" or _LAYERS.search(places.text_of(site, node.iter)) is None:
+        return False
+    return places.receiver_text(site) in re.findall(r"\w+", places.text_of(site, node.target))
+
+
 def _is_foreign(s: State, obj: Value, record: Instance, name: str) -> bool:
     """Is it a module whose class is all known, does not define the name, and does not run now?"""
     cls = s.get(record.cls, Class)
@@ -126,9 +144,9 @@ class FreezeTypo(Rule):
     ## What it detects
 
     `p.require_grad = False` and similar spellings of `requires_grad` on a tensor,
-    `module.requires_grad = False` on a module, which has no such attribute, the comparison
-    `p.requires_grad == False` as a statement, and `p = p.detach()` for a parameter where nothing reads
-    `p` any more.
+    `module.requires_grad = False` on a module or on what a loop over `children()` or `modules()` gives, which
+    have no such attribute, the comparison `p.requires_grad == False` as a statement, and `p = p.detach()`
+    for a parameter where nothing reads `p` any more.
 
     ## Why it is wrong
 

@@ -67,3 +67,39 @@ def test_its_correction_is_not_reported(program: Mistake) -> None:
 )
 def test_an_attribute_that_tensors_do_not_have_is_reported(store: str, count: int) -> None:
     assert len(events(TRAINING + store + "\n", "FlagWrite")) == count
+
+
+FROZEN = """
+import torch
+from torch import nn
+from elsewhere import make
+
+class Tuned(nn.Module):
+    def __init__(self, backbone, width):
+        super().__init__()
+        self.backbone = backbone
+        self.head = nn.Linear(width, 2)
+        {lines}
+
+    def forward(self, x):
+        return self.head(self.backbone(x))
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "count"),
+    [
+        ("for layer in backbone.children(): layer.requires_grad = False", 1),
+        ("for name, each in self.backbone.named_modules(): each.requires_grad = False", 1),
+        ("for layer in list(make().children())[:3]: layer.requires_grad = False", 1),
+        ("for layer in list(make().children()): layer.requires_grad = False", 1),
+        ("self.backbone.requires_grad = False", 1),
+        ("self.backbone.requires_grad_(False)", 0),
+        ("for layer in backbone.children(): layer.weight.requires_grad = False", 0),
+        ("for layer in backbone.children(): layer.frozen = True", 0),
+        ("for p in backbone.parameters(): p.requires_grad = False", 0),
+        ("for p in make(): p.requires_grad = False", 0),
+    ],
+)
+def test_layers_of_modules_that_are_not_known_have_no_flag(lines: str, count: int) -> None:
+    assert len(events(FROZEN.format(lines=lines), "FlagWrite")) == count
