@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gradcheck_tool.analysis.optimizer_roles import named_alike
+from tests.open_programs import HEAD, Open, check_open
 from tests.running import findings
 
 TWINS = """
@@ -38,3 +39,41 @@ def test_a_step_of_the_first_optimizer_leaves_the_second_network_as_it_is() -> N
     assert findings(TWINS) == []
     shared = TWINS.replace("self.critic_optimizer_2", "self.critic_optimizer")
     assert "GL202" in [code for _, code in findings(shared)]
+
+
+KEPT = Open(
+    HEAD
+    + """
+class Trainer:
+    def __init__(self, a, c, opt_a, opt_c):
+        self.actor, self.critic = a, c
+        self.actor_optimizer = opt_a
+        self.critic_optimizer = opt_c
+
+    def update(self, states, returns):
+        values = self.critic(self.actor(states))
+        critic_loss, actor_loss = F.mse_loss(values, returns), -values.mean()
+        self.critic_optimizer.zero_grad()
+        critic_loss.backward(retain_graph=True)
+        self.critic_optimizer.step()
+        self.actor_optimizer.zero_grad()
+        actor_loss.backward()  # <- GL202
+        self.actor_optimizer.step()
+""",
+    "        actor_loss.backward()",
+    "        self.critic(self.actor(states)).mean().neg().backward()",
+    "actor = nn.Linear(3, 3)\n"
+    "critic = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 1))\n"
+    "optimizers = [torch.optim.SGD(net.parameters(), 0.1) for net in (actor, critic)]\n"
+    "Trainer(actor, critic, *optimizers).update(torch.ones(2, 3), torch.ones(2, 1))",
+    (
+        "`actor` has parameters that require a gradient",
+        "`critic` has parameters that require a gradient",
+        "`actor_optimizer` holds the parameters of `actor`",
+        "`critic_optimizer` holds the parameters of `critic`",
+    ),
+)
+
+
+def test_what_keeps_an_argument_tells_what_it_is() -> None:
+    check_open(KEPT)

@@ -58,38 +58,6 @@ class Trainer:
         "trainer.step(torch.ones(2, 3), torch.ones(2, 1))",
         ("`model` has parameters that require a gradient", "`optimizer` holds the parameters of `model`"),
     ),
-    "a trainer keeps its arguments under names that tell more": Open(
-        HEAD
-        + """
-class Trainer:
-    def __init__(self, a, c, opt_a, opt_c):
-        self.actor, self.critic = a, c
-        self.actor_optimizer = opt_a
-        self.critic_optimizer = opt_c
-
-    def update(self, states, returns):
-        values = self.critic(self.actor(states))
-        critic_loss, actor_loss = F.mse_loss(values, returns), -values.mean()
-        self.critic_optimizer.zero_grad()
-        critic_loss.backward(retain_graph=True)
-        self.critic_optimizer.step()
-        self.actor_optimizer.zero_grad()
-        actor_loss.backward()  # <- GL202
-        self.actor_optimizer.step()
-""",
-        "        actor_loss.backward()",
-        "        self.critic(self.actor(states)).mean().neg().backward()",
-        "actor = nn.Linear(3, 3)\n"
-        "critic = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 1))\n"
-        "optimizers = [torch.optim.SGD(net.parameters(), 0.1) for net in (actor, critic)]\n"
-        "Trainer(actor, critic, *optimizers).update(torch.ones(2, 3), torch.ones(2, 1))",
-        (
-            "`actor` has parameters that require a gradient",
-            "`critic` has parameters that require a gradient",
-            "`actor_optimizer` holds the parameters of `actor`",
-            "`critic_optimizer` holds the parameters of `critic`",
-        ),
-    ),
     "a model is called by its forward": Open(
         HEAD
         + """

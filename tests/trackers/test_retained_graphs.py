@@ -426,4 +426,7 @@ def test_the_trace_tells_who_hands_over_what_is_kept(keeps: str) -> None:
     (found,) = told(METER.format(keeps=keeps))
     assert found.location.start.row == 9
     assert [step.location.start.row for step in found.trace] == [18]
-    assert told(METER.format(keeps=keeps).replace("update(loss)\n    print", "update(loss.detach())\n    print")) == []
+    assert (
+        told(METER.format(keeps=keeps).replace("update(loss)\n    print", "update(loss.detach())\n    print"))
+        == []
+    )
