@@ -26,6 +26,8 @@ from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.ir import syntax
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter, Outcomes
     from gradcheck_tool.interp.summaries import Summarising
@@ -65,12 +67,32 @@ def make(m: Interpreter, s: State, i: ir.MakeClass) -> Outcomes:
             _adopt(state, ref, value)
             if name in ("__init_subclass__", "__class_getitem__"):
                 record.open = True
+        state = _announced(m, state, ref, dict(_named_options(m, i, state)), site)
         model_of(state, ref).defined(m, state, ref, site)
         out.append((state, ref))
         # What the text of a class says is reported where the file is checked in which it stands.
         if not m.program.importing:
             m.tell(state, ObjectMade(ref, site))
     return out
+
+
+def _announced(m: Interpreter, s: State, cls: Ref, options: dict[str, Value], site: Any) -> State:
+    """The state after `__init_subclass__` of a base has run, which may wrap methods of the class."""
+    from gradcheck_tool.interp import attributes
+
+    hook = attributes.function_of(s, attributes.in_class(s, cls, "__init_subclass__", after=cls) or NONE)
+    if s.get(hook, Func) is None:
+        return s
+    before = s.fork()
+    ends = [state for state, _ in m.call(s, hook, [cls], options, site) if state.exc is None]
+    return ends[0] if ends else before
+
+
+def _named_options(m: Interpreter, i: ir.MakeClass, s: State) -> Iterator[tuple[str, Value]]:
+    """What a class statement gives by name, but for a metaclass."""
+    for arg in i.bases:
+        if arg.kind is ir.ArgKind.KEYWORD and arg.name is not None and arg.name != "metaclass":
+            yield arg.name, m.get(s, arg.value)
 
 
 def _adopt(s: State, cls: Ref, value: Value) -> None:

@@ -6,6 +6,22 @@ from tests.cases import check_agreement, check_right, each
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
+    "a base that is told of its subclasses": """
+import torch
+class Base(torch.nn.Module):
+    known = {}
+    def __init_subclass__(cls, name=None):
+        if name is None:
+            raise TypeError("a name is needed")
+        Base.known[name] = cls
+class Inner(Base, name="inner"):
+    def __init__(self):
+        super().__init__()
+        self.x = torch.nn.Parameter(torch.ones(3))
+    def fill(self):
+        self.x.fill_(1.0)
+Base.known["inner"]().fill()  # raises
+""",
     "members of an enumeration and their values": """
 import torch
 from enum import Enum
@@ -85,6 +101,28 @@ Config().total.backward()  # raises
 
 # Right programs.
 RIGHT = {
+    "a base that wraps the methods of its subclasses": """
+import functools
+import torch
+class Solver(torch.nn.Module):
+    def __init_subclass__(cls, records=False, **options):
+        super().__init_subclass__(**options)
+        inner = cls.solve
+        @functools.wraps(inner)
+        def solve(self):
+            with torch.set_grad_enabled(records):
+                return inner(self)
+        cls.solve = solve
+class FixedPoint(Solver, records=False):
+    def __init__(self):
+        super().__init__()
+        self.x = torch.nn.Parameter(torch.ones(3))
+    def solve(self):
+        for _ in range(3):
+            self.x.copy_(self.x.cos())
+        return self
+FixedPoint().solve()
+""",
     "a class that a metaclass makes": """
 import typing
 import torch
