@@ -7,13 +7,15 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.analysis.evidence import REQUIRES_GRADIENT
-from gradcheck_tool.engine.tensors import new_tensor
+from gradcheck_tool.domain.values import TRUE, Symbol
+from gradcheck_tool.engine.tensors import TAKEN_FOR_CONSTANT, new_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from gradcheck_tool.domain.events import Site
     from gradcheck_tool.domain.state import State
-    from gradcheck_tool.domain.values import Symbol, Value
+    from gradcheck_tool.domain.values import Ref, Value
     from gradcheck_tool.interp.api import Interpreter
     from gradcheck_tool.ir import nodes as ir
 
@@ -46,7 +48,14 @@ class Cast:
         for part, text in parts.items():
             s.memory[part] = new_tensor(s, site, requires_grad=True, leaf=False, name=text)
         for part, text in given_parts.items():
-            s.memory[part] = new_tensor(s, site, name=text)
+            s.memory[part] = _constant(s, site, text)
         for name in constants:
-            given[name] = new_tensor(s, site, name=name)
+            given[name] = _constant(s, site, name)
         return Cast(s, {**self.values, **given}, [*self.assumes, *told])
+
+
+def _constant(s: State, site: Site, name: str) -> Ref:
+    """What by its name comes with the data, and has no graph."""
+    ref = new_tensor(s, site, name=name)
+    s.memory[Symbol((TAKEN_FOR_CONSTANT, ref))] = TRUE
+    return ref

@@ -39,7 +39,7 @@ from gradcheck_tool.engine.errors import (
     story,
     with_gaps,
 )
-from gradcheck_tool.engine.tensors import numel_is_one, sizes_differ
+from gradcheck_tool.engine.tensors import TAKEN_FOR_CONSTANT, numel_is_one, sizes_differ
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -246,7 +246,8 @@ def _towards(s: State, p: BackwardPass, seen: set[int]) -> set[int]:
     goals = set()
     for ref in p.inputs or ():
         tensor: Tensor = s[ref]
-        if tensor.requires_grad is False and not p.is_mended:
+        is_sure = not tensor.unsure_graph and Symbol((TAKEN_FOR_CONSTANT, ref)) not in s.memory
+        if tensor.requires_grad is False and is_sure and not p.is_mended:
             raise Raised(
                 UnusedInput(
                     site=p.site,

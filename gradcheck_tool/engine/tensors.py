@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 # How a tensor may share memory with another without being a view of it to autograd.
 APART = (None, "detached", "data")
+# Marks a tensor that by its name has no graph: a gradient that is asked for shows that it may have one.
+TAKEN_FOR_CONSTANT = "taken-for-constant"
 
 
 def new_tensor(

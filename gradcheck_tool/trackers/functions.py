@@ -82,7 +82,8 @@ class Functions(Tracker):
         if text.backward is None or not any(text.backward.calls("backward")):
             for argument in _hidden_tensors(s, text, call):
                 self._report(call.site, text.name, "hidden-tensors", argument)
-        direct = {i for i, value in enumerate(call.args) if _wants_grad(s, value)}
+        # What has no elements only makes the backward run.
+        direct = {i for i, v in enumerate(call.args) if _wants_grad(s, v) and not _is_empty(s, v)}
         for index, node in ignored_inputs(text).items():
             if index in direct and index < len(text.arguments()):
                 self.report(defect(text, node, "none-for-input", text.arguments()[index]))
@@ -245,6 +246,11 @@ def _function(s: State, value: Value) -> Func | None:
 def _wants_grad(s: State, value: Value) -> bool:
     tensor = s.get(value, Tensor)
     return tensor is not None and tensor.requires_grad is True
+
+
+def _is_empty(s: State, value: Value) -> bool:
+    tensor = s.get(value, Tensor)
+    return tensor is not None and 0 in (tensor.shape or ())
 
 
 def _hidden_tensors(s: State, c: FunctionClass, call: Call) -> Iterator[str]:

@@ -145,6 +145,15 @@ class Stage(nn.Module):
     assert [code for _, code in findings(source)] == expected
 
 
+@pytest.mark.parametrize("given", ["targets", 'data["input"]'])
+def test_what_a_gradient_is_asked_for_may_have_one(given: str) -> None:
+    check_quiet(
+        f"def gradient_loss(residual, {given.partition('[')[0]}):\n"
+        f"    slope = torch.autograd.grad(residual.sum(), {given}, create_graph=True)[0]\n"
+        f"    return residual.square().mean() + slope.square().mean() + {given}.mean()\n"
+    )
+
+
 def test_a_prediction_may_be_called_like_a_target() -> None:
     check_quiet(
         """

@@ -261,3 +261,21 @@ def test_what_forward_has_computed_needs_no_gradient_there(name: str) -> None:
     runs = source.replace(f"seen = {asked}", f"flags.append({asked})")
     exec(f"{runs}\nScale.apply(torch.ones(2, requires_grad=True), 3)", {"flags": flags})
     assert flags == [not told]
+
+
+@pytest.mark.parametrize(("size", "withheld"), [(0, False), (1, True)])
+def test_what_has_no_elements_only_makes_the_backward_run(size: int, withheld: bool) -> None:
+    source = f"""
+import torch
+class Double(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, phony):
+        return x * 2, phony
+
+    @staticmethod
+    def backward(ctx, grad, grad_phony):
+        return grad * 2, None
+
+Double.apply(torch.ones(2), torch.empty({size}, requires_grad=True))[0].sum().backward()
+"""
+    assert ("none-for-input" in _kinds(source)) is withheld
