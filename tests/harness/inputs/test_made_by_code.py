@@ -359,3 +359,19 @@ def test_a_function_that_takes_whatever_the_package_passes(found):
     function, made = found(source)
     assert made.cases, made.tried
     assert check_function(function, made.cases[0].args, **made.cases[0].options).ok
+
+
+def test_parts_of_objects_that_turn_out_to_be_called(found):
+    source = (
+        BLOCKS.replace("def __init__(self, f):", "def __init__(self, f, j):")
+        .replace("self.f = f\n", "self.f, self.j = f, j\n")
+        .replace("self.f(second)", "self.j(self.f(second))")
+        .replace("for block, option in zip(blocks, options)", "for block, option in zip(blocks, (options,))")
+        .replace("zip(ctx.blocks[::-1], ctx.options[::-1])", "zip(ctx.blocks[::-1], (ctx.options,))")
+    )
+    function, made = found(source)
+    assert made.cases, made.tried
+    blocks, options = made.cases[0].args[1:]
+    assert len(blocks) == 1
+    assert options == {}
+    assert check_function(function, made.cases[0].args, **made.cases[0].options).ok

@@ -78,9 +78,23 @@ def _tensor(spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
         yield TensorSpec((), "positive", grad=False)
 
 
-def _called(_spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
+def _called(spec: Spec, match: re.Match[str]) -> Iterable[Spec]:
+    """Functions; inside of objects, in the place of what is of the type that the message names."""
+    inside = _with_functions(spec, match[1])
+    if inside != spec:
+        yield inside
     yield from CALLED
     yield function("torch.nn.Tanh()", torch.nn.Tanh())
+
+
+def _with_functions(spec: Spec, kind: str | None) -> Spec:
+    """An object, or several, with functions in the place of what is of another type."""
+    if isinstance(spec, Several):
+        return replace(spec, items=tuple(_with_functions(item, kind) for item in spec.items))
+    if not isinstance(spec, Made):
+        return spec
+    items = ((name, FORGIVING if _kind(item) == kind else item) for name, item in spec.items)
+    return replace(spec, items=tuple(items))
 
 
 def _sequence(spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
@@ -100,12 +114,22 @@ def _grown(spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
 def _mapping(spec: Spec, match: re.Match[str]) -> Iterable[Spec]:
     """Keyword arguments that are handed on: none, for each call where there are several.
 
-    A list that is empty ends a loop before it begins, which is no step towards a call that works.
+    Only what is of the type that the message names was handed on: anything else that is empty would end a
+    loop before it begins, which is no step towards a call that works.
     """
-    if isinstance(spec, Several) and match[1] not in ("tuple", "list"):
-        yield replace(spec, items=(plain({}),) * len(spec.items))
-    else:
+    if _kind(spec) == match[1]:
         yield plain({})
+    elif isinstance(spec, Several) and match[1] in map(_kind, spec.items):
+        yield replace(spec, items=(plain({}),) * len(spec.items))
+
+
+def _kind(spec: Spec) -> str:
+    """The name of the type of a value."""
+    if isinstance(spec, Plain):
+        return type(spec.value).__name__
+    if isinstance(spec, Several):
+        return "list" if spec.as_list else "tuple"
+    return spec.owner.__name__ if isinstance(spec, Made) else "Tensor"
 
 
 def _forgiving(spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
@@ -266,13 +290,14 @@ _SOURCES: tuple[tuple[str, _Repair], ...] = (
     (r"builtin.* object has no attribute|must be Tensor|not (?:a )?[tT]ensor|[eE]xpected.*Tensor", _tensor),
     (r"no attribute '(?:forward|parameters|training|eval|train|state_dict|modules)'", _module),
     (r"assert isinstance\([^,]*, (?:torch\.)?(?:nn\.)?Module\)|is not a Module subclass", _module),
-    (r"not callable", _called),
+    (r"(?:'(\w+)' object is )?not callable", _called),
     (r"not (?:iterable|subscriptable)|has no len|over a 0-d|must be tuple|argument after \*", _sequence),
     (r"(?:must|should|has to|expected to) be (?:of type |an? )?['`]?int(?:eger)?\b", _integer),
     (
         r"interpreted as an integer|must be int|expected int|integer is required|int.*not Tensor|slice ind",
         _integer,
     ),
+    (r"converted to an index", _integer),
     (r"Boolean value of Tensor|bool value of Tensor|only one element tensors|converted to Scalar", _number),
     (r"must be (?:float|Number|real|bool)|expected (?:float|bool|Number)|not 'Tensor'", _number),
     (r"square|symmetric|positive[- ]definite|singular|cholesky|not PD", _definite),
