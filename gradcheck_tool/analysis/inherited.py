@@ -1,4 +1,4 @@
-"""What bases out of sight give an object that trains, judged by what the methods of its class do with it."""
+"""What bases out of sight, or callers of a dataclass, give an object that trains, judged by its use."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from gradcheck_tool.analysis.evidence import Place, methods_of
 from gradcheck_tool.analysis.optimizer_roles import is_module_object, is_optimizer
 from gradcheck_tool.analysis.roles import Casting
 from gradcheck_tool.domain.values import Ref, Symbol
+from gradcheck_tool.interp.classes import fields_of
 
 if TYPE_CHECKING:
     from gradcheck_tool.analysis.usage import Usage
@@ -39,16 +40,29 @@ def provide(m: Interpreter, s: State, receiver: Ref) -> tuple[State, list[str]]:
         if not isinstance(value, Symbol) or value.kind is not None:
             values[name] = value
     for name, value in [*values.items(), *casting.optimizers_of(optimizers, values).items()]:
-        casting.out.state.edit(receiver).attrs.setdefault(name, value)
+        attrs = casting.out.state.edit(receiver).attrs
+        attrs[name] = value if name in wanted else attrs.get(name, value)
     return casting.out.state, casting.out.assumes
 
 
 def _missing(m: Interpreter, s: State, receiver: Ref, cls: Ref) -> dict[str, Usage]:
     """What the methods of a class use of `self` that none of them assigns, and how."""
-    known = {*s[receiver].attrs, *members(s, cls)}
+    known = {*s[receiver].attrs, *members(s, cls)} - _not_given(s, receiver, cls)
     evidence = m.program.refinement.evidence
     paths = [path for path in evidence.uses_of_class(s, cls) if path.startswith("self.")]
     names = [path.removeprefix("self.") for path in paths]
     place = Place(methods_of(s, cls)[0], cls, s[cls].env.globals)
     uses = {name: evidence.attribute(s, place, name) for name in names if name not in known}
     return {name: usage for name, usage in uses.items() if usage is not None}
+
+
+def _not_given(s: State, receiver: Ref, cls: Ref) -> set[str]:
+    """The fields of a dataclass that has been made without values for them."""
+    if "#dataclass" not in s[cls].attrs:
+        return set()
+    held = s[receiver].attrs
+    return {
+        name
+        for name, _ in fields_of(s, cls)
+        if isinstance(held.get(name), Symbol) and held[name].kind is None
+    }

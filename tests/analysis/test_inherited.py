@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import pytest
 
 from gradcheck_tool.analysis import inherited
 from gradcheck_tool.interp.budget import BudgetExhausted
 from tests.cases import each
 from tests.open_programs import HEAD, Open, check_open, check_quiet, told
 from tests.running import findings
-
-if TYPE_CHECKING:
-    import pytest
 
 # What stands for the file with the base.
 BASE = (
@@ -82,6 +79,37 @@ class Trainer(Base):
 def test_a_trainer_has_a_model_a_criterion_and_data_of_its_base() -> None:
     assert [(f.code, f.location.start.row) for f in told(TRAINER)] == [("GL601", 17)]
     assert told(TRAINER.replace("total += loss", "total += loss.item()")) == []
+
+
+FIELDS = (
+    HEAD
+    + """
+import attr
+from dataclasses import dataclass
+{decorator}
+class Trainer:
+    model: nn.Module
+    optimizer: torch.optim.Optimizer
+    criterion: nn.Module
+    rate: float = 0.1
+
+    def fit(self, loader):
+        for x, y in loader:
+            loss = self.criterion(self.model(x), y)
+            loss.backward()
+            self.optimizer.step()
+"""
+)
+
+
+@pytest.mark.parametrize("decorator", ["@dataclass", "@attr.s(auto_attribs=True)"])
+def test_the_fields_of_a_dataclass_are_what_its_methods_use_them_as(decorator: str) -> None:
+    source = FIELDS.format(decorator=decorator)
+    (found,) = told(source)
+    assert (found.code, found.location.start.row) == ("GL401", 18)
+    assert told(source.replace("loss.backward()", "self.optimizer.zero_grad(); loss.backward()")) == []
+    assert told(source.replace("model: nn.Module", "model: nn.Module = None")) == []
+    assert told(source.replace("loss.backward()", "loss.backward(); self.reset()")) == []
 
 
 QUIET = {
