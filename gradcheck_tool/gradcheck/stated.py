@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.gradcheck.prose import documentation, sentences
+from gradcheck_tool.gradcheck.prose import documentation, sentences, words_of_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +29,10 @@ _DEMANDS = (
     (r"non-?zero", _ZEROS),
     # A denominator that is kept away from zero shows where everything is small or nearly equal.
     (
-        r"(?:backward|gradient|derivative)s?\b[^.;]{0,40} numerical(?:ly)? stab\w+",
+        (
+            r"(?:backward|gradient|derivative)s?\b[^.;]{0,40} numerical(?:ly)? stab\w+"
+            r"|safe (?:inv\w*|div\w*|reciprocal|sqrt|log|norm\w*)"
+        ),
         ("small", "tiny", *_ZEROS, "ties"),
     ),
     (r"distinct|no ties|no duplicates|unique|without repetition", ("ties", "repeated")),
@@ -67,8 +70,14 @@ def outside(klass: Any, label: str) -> str | None:
 
 
 def _demands(klass: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
-    for text in documentation(klass):
+    for text in (*documentation(klass), *_called(klass)):
         for sentence in sentences(text):
             for words, out in _TABLE:
                 if match := words.search(sentence):
                     yield match.group(0), out
+
+
+def _called(klass: Any) -> Iterator[str]:
+    """The names that backward reads, as words: `safe_inverse` speaks of what it is given, too."""
+    code = getattr(getattr(klass, "backward", None), "__code__", None)
+    yield from (words_of_name(name) for name in getattr(code, "co_names", ()))

@@ -264,6 +264,25 @@ class Damped(Function):
         return -g / (x * x + 1e-12)
 
 
+def safe_inverse(x, epsilon=1e-12):
+    return x / (x * x + epsilon)
+
+
+@right(u(3))
+class SafelyInverted(Function):
+    """The reciprocal."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return 1 / x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return -g * safe_inverse(x) / x
+
+
 @right(r(4, 4))
 class FromFactor(Function):
     """The product of a triangular factor with its transpose, of shape `(..., n, n)`, like the factor."""
