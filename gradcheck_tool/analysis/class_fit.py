@@ -26,7 +26,8 @@ PARAMETERS = frozenset({"parameters", "named_parameters"})
 MODULE_NAME = re.compile(
     r"^(?!_?(?:get|set|load|save|build|make|create|define|init|setup|reset|update|freeze|wrap|unwrap|print)_)"
     r"(?:.*_)?(?:model|net|network|module|generator|discriminator|encoder|decoder|backbone|classifier|critic|"
-    r"actor|policy|student|net[A-Z]\w*|net_[gdGD]|[a-z]*net|vgg|[GD](?:_[A-Z0-9]+)?)(?:_?\d)?$"
+    r"actor|policy|student|net[A-Z]\w*|net_[gdGD]|[a-z]*net|vgg|[GD](?:_[A-Z0-9]+)?|gen|disc|denoiser|"
+    r"enc|dec|autoencoder|vae|mlp|cnn|gnn|rnn|lstm|gru|bert|gpt|qf)(?:_?\d)?$"
 )
 # Methods that compute with the parameters of a module, as `forward` does.
 PASS_NAME = re.compile(r"(?:forward|encode|decode|embed|extract)(?:_|$)|\w+_forward$")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.records import Class, Instance
 from gradcheck_tool.domain.values import GRAPH, Const, Ref, Symbol, Value, unknown
+from gradcheck_tool.library.torch.graph_symbols import constant_symbol
 from gradcheck_tool.library.torch.module_tree import is_module
 from gradcheck_tool.library.torch.opaque_modules import (
     call_is_recorded,
@@ -61,12 +62,13 @@ def one_of_layers(s: State, value: Symbol) -> Symbol | None:
 
 
 def call_layer(m: Interpreter, s: State, call: Call) -> Value | None:
-    """What an unknown layer makes of a tensor that requires a gradient; None for other callees."""
+    """What an unknown layer makes of a tensor that has a graph, or with gradients off; None otherwise."""
     name = s.memory.get(Symbol(("layer", call.func)))
-    if not isinstance(name, Const) or not call.args or not _is_recorded(s, call.args[0]):
+    is_off = s.grad is False
+    if not isinstance(name, Const) or not call.args or not (is_off or _is_recorded(s, call.args[0])):
         return None
     m.program.assume(f"`{f'self.{name.value}' if name.value else call.text}` computes from what it is given")
-    return call_opaque_function(s, call)
+    return constant_symbol(s, call.site) if is_off else call_opaque_function(s, call)
 
 
 def call_inherited(m: Interpreter, s: State, receiver: Ref, name: str, call: Call) -> Value | None:

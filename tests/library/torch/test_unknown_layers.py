@@ -46,6 +46,32 @@ class Stack(nn.Module):
         "x = x + block(self.norm(x))",
         "Stack(3, 2, lambda dim: nn.Linear(dim, dim))(torch.ones(2, 3)).sum().backward()",
     ),
+    "a layer out of sight that is called without gradients": Open(
+        HEAD
+        + """
+class Denoising(nn.Module):
+    def __init__(self, restorer, strength):
+        super().__init__()
+        self.restorer, self.strength = restorer, strength
+
+    def loss(self, x):
+        noise = torch.randn_like(x)
+        with torch.no_grad():
+            predicted = self.restorer(x + self.strength * noise)
+        return F.mse_loss(predicted, noise)
+
+def train(model, loader, optimizer):
+    for x in loader:
+        optimizer.zero_grad()
+        model.loss(x).backward()  # <- GL501
+        optimizer.step()
+""",
+        "torch.no_grad()",
+        "torch.enable_grad()",
+        "model = Denoising(nn.Linear(3, 3), 0.1)\n"
+        "train(model, torch.ones(2, 4, 3), torch.optim.SGD(model.parameters(), 0.1))",
+        ("`self.restorer` computes from what it is given", "`model` is a `Denoising`"),
+    ),
     "what a layer out of sight returns is differentiated": Open(
         HEAD
         + """
