@@ -12,9 +12,9 @@ class NoneForInput(Rule):
 
     A literal `None` in the returned gradients of a `torch.autograd.Function`, at the place of an
     argument from which `forward` computes its result, where `apply` is called with a tensor that
-    requires a gradient and has elements. Also a gradient that `backward` computes only where `ctx.needs_input_grad` of
-    another argument is true, or one that it never asks for while it asks for an argument that always gets
-    None: a number that is off by one.
+    requires a gradient and has elements. Also a gradient that `backward` computes only where
+    `ctx.needs_input_grad` of another argument is true, or one that it never asks for while it asks for an
+    argument that always gets None: a number that is off by one.
 
     ## Why it is wrong
 

@@ -54,10 +54,11 @@ class DetachedStates(Tracker):
         record = s.get(fact.object, Class)
         if record is None:
             return
-        methods = {str(name): body for name, value in record.attrs.items() if (body := _body(s, value))}
-        for name, body in methods.items():
-            if _CUTS.search(name) is None:
-                continue
+        cutting = [name for name in record.attrs if _CUTS.search(name)]
+        if not cutting:
+            return
+        methods = {name: body for name, value in record.attrs.items() if (body := _body(s, value))}
+        for name, body in ((name, methods[name]) for name in cutting if name in methods):
             for node, detached, forgotten in _forgotten(methods, body):
                 self.report(
                     StateNotDetached(
