@@ -291,6 +291,8 @@ def _advice(event: AppliedAgain) -> str:
     module = event.parameter.removesuffix("'s parameters")
     if module != event.parameter:
         return f"call `{module}.zero_grad()` once for every update"
+    if "(" in event.parameter:
+        return "set `.grad = None` when it has been used"
     return f"set `{event.parameter}.grad = None` when it has been used"
 
 

@@ -28,10 +28,12 @@ def note_manual_step(m: Interpreter, s: State, ref: Ref, source: Tensor | None, 
     target = s.get(ref, Tensor)
     if source is None or target is None:
         return
-    owner = target.base if target.view in ("data", "detached") and target.base is not None else ref
-    if owner in source.grads_of:
-        _use_gradient(m, s, owner, site)
-        return
+    is_other = target.view in ("data", "detached") and target.base is not None
+    # What is detached from something may have been made a leaf itself.
+    for owner in (ref, target.base) if is_other else (ref,):
+        if owner in source.grads_of:
+            _use_gradient(m, s, owner, site)
+            return
     for at in source.grads_of:
         if not s[at].is_param and target.leaf is True and target.requires_grad is False:  # type: ignore[index]
             _use_gradient(m, s, at, site)  # type: ignore[arg-type]

@@ -28,6 +28,30 @@ MISTAKES = {
     "a gradient is added by a method": updated("weight.data.add_(weight.grad, alpha=-0.1)"),
     "a gradient is subtracted by a method": updated("weight.data.sub_(0.1 * weight.grad)"),
     "the moved weight is copied": updated("weight.data.copy_(weight - 0.1 * weight.grad)"),
+    **{
+        f"a copy that is detached is moved: {update}": Mistake(
+            HEAD
+            + f"""
+weight, image = torch.ones(2), torch.ones(2)
+point = image.clone().detach()
+point.requires_grad = True
+norms = []
+for _ in range(3):
+    (weight * point).sum().backward()  # <- GL401
+    norms.append(float(point.grad.norm()))
+    {update}
+symptom = norms[-1] > 2.9 * norms[0]
+""",
+            f"    {update}\n",
+            f"    {update}\n    point.grad{clear}\n",
+        )
+        for update, clear in (
+            ("point.data = point.data + 0.1 * point.grad.sign()", " = None"),
+            ("point.data += 0.1 * point.grad.sign()", ".zero_()"),
+            ("with torch.no_grad(): point += 0.1 * point.grad", ".data.zero_()"),
+            ("point.data = (point - 0.1 * point.grad).clamp(0, 1)", " = None"),
+        )
+    },
     "the gradients of an input are summed and never cleared": Mistake(
         HEAD
         + """
