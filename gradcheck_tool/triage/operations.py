@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-# What is called so prepares data, reports, or is run where nothing is trained.
+# What is called so prepares data, reports, computes gradients by hand, or is run where nothing is trained.
 _NOT_TRAINED = re.compile(
-    r"(?:^|_)(?:aug\w*|bench\w*|box\w*|bbox\w*|check|collate|compare|convert|crop|dataset|decode|demo|draw|eval\w*|export|"
-    r"flip|get_data|image|img|infer\w*|init\w*|iou|jitter|load\w*|main|make|metrics?|nms|plot|post\w*|predict\w*|"
-    r"prepare|preprocess\w*|print|quantize|read|reset|sample|save|show|step|test|to_\w+|train\w*|transform\w*|update|"
-    r"valid\w*|visual\w*|viz|vis|write)(?:_|$)"
+    r"(?:^|_)(?:aug\w*|backward|bench\w*|box\w*|bbox\w*|bwd|check|collate|compare|convert|crop|dataset|decode|demo|draw|"
+    r"eval\w*|export|flip|get_data|grads?|image|img|infer\w*|init\w*|iou|jitter|load\w*|main|make|metrics?|nms|plot|"
+    r"post\w*|predict\w*|prepare|preprocess\w*|print|quantize|read|reset|sample|save|show|step|test|to_\w+|train\w*|"
+    r"transform\w*|update|valid\w*|visual\w*|viz|vis|vjp|write)(?:_|$)"
 )
 # What leaves autograd, or handles it by hand.
 _LEAVES = re.compile(

@@ -94,6 +94,7 @@ def test_rows_of_what_may_be_a_list_of_feature_maps_are_not_those_of_a_tensor() 
     ("old", "new"),
     [
         ("def gate", "def preprocess"),
+        ("def gate", "def gate_bwd"),
         ("def gate", "@torch.no_grad()\ndef gate"),
         ("return y", "return y.detach()"),
         ("return y", "print(y)"),
