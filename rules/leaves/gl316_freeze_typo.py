@@ -62,6 +62,8 @@ class FlagWrite(Event):
 
 # What gives the layers of a module, one after the other.
 _LAYERS = re.compile(r"\.(?:named_)?(?:children|modules)\(\)\)*(?:\[[^\]]*\])?\)*$")
+# Classes of the file that have such a flag of their own.
+_OWN_FLAG = re.compile(r"\bself\.requires_grad\s*[=:]|\bdef requires_grad\b")
 _SETTABLE = frozenset({"requires_grad", "grad", "data", "names", "_grad", "_version", "_backward_hooks"})
 
 
@@ -122,7 +124,7 @@ class Flags(Tracker):
 def _is_unknown_layer(m: Interpreter, site: Site) -> bool:
     """Is an attribute set on what a loop over the layers of a module gives?"""
     loop = m.places.loop_of(site)
-    node: Any = None if loop is None else loop.node
+    node: Any = None if loop is None or _OWN_FLAG.search(site.module.source) else loop.node
     if type(node).__name__ != "For" or _LAYERS.search(places.text_of(site, node.iter)) is None:
         return False
     return places.receiver_text(site) in re.findall(r"\w+", places.text_of(site, node.target))

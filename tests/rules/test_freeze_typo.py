@@ -103,3 +103,23 @@ class Tuned(nn.Module):
 )
 def test_layers_of_modules_that_are_not_known_have_no_flag(lines: str, count: int) -> None:
     assert len(events(FROZEN.format(lines=lines), "FlagWrite")) == count
+
+
+def test_objects_with_a_flag_of_their_own_are_no_layers() -> None:
+    program = """
+import torch
+
+class Node:
+    def __init__(self, inputs):
+        self.inputs = inputs
+        self.requires_grad = True
+
+    def children(self):
+        return self.inputs
+
+def freeze(root):
+    for node in root.children():
+        node.requires_grad = False
+"""
+    assert not events(program, "FlagWrite")
+    assert len(events(program.replace("self.requires_grad", "self.name"), "FlagWrite")) == 1
