@@ -244,9 +244,12 @@ def _towards(s: State, p: BackwardPass, seen: set[int]) -> set[int]:
         Raised: where an input requires no grad. (Unused ones are found by `input_history`.)
     """
     goals = set()
+    # Where nothing else shows that there is a graph, what is asked for does.
+    has_graph = all(s[root].requires_grad is True for root in p.roots)
     for ref in p.inputs or ():
         tensor: Tensor = s[ref]
-        is_sure = not tensor.unsure_graph and Symbol((TAKEN_FOR_CONSTANT, ref)) not in s.memory
+        is_sure = has_graph or not tensor.unsure_graph
+        is_sure = is_sure and Symbol((TAKEN_FOR_CONSTANT, ref)) not in s.memory
         if tensor.requires_grad is False and is_sure and not p.is_mended:
             raise Raised(
                 UnusedInput(

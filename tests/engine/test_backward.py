@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gradcheck_tool.domain.graph import Node
+from gradcheck_tool.domain.state import State
+from gradcheck_tool.engine.backward import BackwardPass, run_backward
+from gradcheck_tool.engine.errors import Raised
+from gradcheck_tool.engine.tensors import new_tensor
 from tests.cases import check_agreement, each
-from tests.engine.twin import BINARY, UNARY, Twin
+from tests.engine.twin import BINARY, SITE, UNARY, Twin
 
 NUMBER = st.integers(0, 30)
 ACTIONS = st.one_of(
@@ -105,3 +113,18 @@ def test_the_engine_raises_what_pytorch_raises(actions: list[tuple[object, ...]]
                 return
     finally:
         torch.set_grad_enabled(True)
+
+
+@pytest.mark.parametrize(("is_known", "raises"), [(True, True), (False, False)])
+def test_what_is_asked_for_is_data_only_where_something_else_shows_the_graph(
+    is_known: bool, raises: bool
+) -> None:
+    s = State()
+    data, weight = new_tensor(s, SITE, name="x"), new_tensor(s, SITE, requires_grad=True, leaf=True)
+    s[data].unsure_graph = True
+    loss = new_tensor(s, SITE, requires_grad=True if is_known else None, leaf=False, shape=())
+    s[loss].grad_fn = s.new(Node("MeanBackward0", "mean", SITE))
+    s[s[loss].grad_fn].inputs = (weight,)
+    run = BackwardPass([loss], [False], False, False, SITE, "grad(loss, x)", "grad", inputs=[data])
+    with pytest.raises(Raised) if raises else nullcontext():
+        run_backward(s, run)
