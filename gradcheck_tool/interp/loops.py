@@ -40,8 +40,10 @@ MAX_BOUNDED = KNOWN_TENSORS + 2
 MAX_LISTED = SEVERAL
 WIDEN_AT = 2
 MAX_SEEN = 32
-# Iterations of a single way through loops over what is not known one by one: at first, where a loop inside
-# has that many in each of them, and where they have been executed before.
+# A single way goes through all elements that are known one by one, unless more loops than that are around.
+MAX_WITHIN = 2
+# Iterations of a single way through other loops over iterables: at first, where a loop inside has that many
+# in each of them, and where they have been executed before.
 FEW = 3
 FEW_AROUND = 2
 FEW_AGAIN = 1
@@ -131,9 +133,12 @@ class Heads:
         counts = s[s.frames[-1]].iterations
         count: int = counts.get(head.id, 0)
         is_repeated = self.is_repeated or _is_past_first(counts, around)
-        if most == MAX_BOUNDED or not (is_repeated or self._m.budget.is_narrow):
+        may_leave = self._m.budget.is_narrow and can_be_left(head)
+        if most == MAX_BOUNDED and not (may_leave and len(around) > MAX_WITHIN):
             return False
-        if self._m.budget.is_narrow and can_be_left(head):
+        if not (is_repeated or self._m.budget.is_narrow):
+            return False
+        if may_leave:
             return count >= self._few(head.id, is_repeated=is_repeated)
         return count >= WIDEN_AT + (not self._m.budget.is_narrow and self._counts(s, head))
 
