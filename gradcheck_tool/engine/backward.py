@@ -248,9 +248,12 @@ def _towards(s: State, p: BackwardPass, seen: set[int]) -> set[int]:
     has_graph = all(s[root].requires_grad is True for root in p.roots)
     for ref in p.inputs or ():
         tensor: Tensor = s[ref]
-        is_sure = has_graph or not tensor.unsure_graph
-        is_sure = is_sure and Symbol((TAKEN_FOR_CONSTANT, ref)) not in s.memory
-        if tensor.requires_grad is False and is_sure and not p.is_mended:
+        is_guess = tensor.unsure_graph and not has_graph
+        if (
+            tensor.requires_grad is False
+            and not (is_guess or p.is_mended)
+            and Symbol((TAKEN_FOR_CONSTANT, ref)) not in s.memory
+        ):
             raise Raised(
                 UnusedInput(
                     site=p.site,

@@ -89,12 +89,18 @@ def _called(spec: Spec, match: re.Match[str]) -> Iterable[Spec]:
 
 def _with_functions(spec: Spec, kind: str | None) -> Spec:
     """An object, or several, with functions in the place of what is of another type."""
+    if isinstance(spec, Made):
+        return _changed(spec, lambda item: FORGIVING if _kind(item) == kind else item)
+    return _changed(spec, lambda item: _with_functions(item, kind))
+
+
+def _changed(spec: Spec, change: Callable[[Spec], Spec]) -> Spec:
+    """An object, or several, with each item changed; anything else as it is."""
     if isinstance(spec, Several):
-        return replace(spec, items=tuple(_with_functions(item, kind) for item in spec.items))
-    if not isinstance(spec, Made):
-        return spec
-    items = ((name, FORGIVING if _kind(item) == kind else item) for name, item in spec.items)
-    return replace(spec, items=tuple(items))
+        return replace(spec, items=tuple(map(change, spec.items)))
+    if isinstance(spec, Made):
+        return replace(spec, items=tuple((name, change(item)) for name, item in spec.items))
+    return spec
 
 
 def _sequence(spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
@@ -133,14 +139,17 @@ def _kind(spec: Spec) -> str:
 
 
 def _forgiving(spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
-    """A function that takes whatever it is given, in the place of one that does not."""
-    if isinstance(spec, Plain) and callable(spec.value):
-        yield FORGIVING
-    elif isinstance(spec, Made):
-        inside = {name: next(iter(_forgiving(item, _)), item) for name, item in spec.items}
-        yield replace(spec, items=tuple(inside.items()))
-    elif isinstance(spec, Several):
-        yield replace(spec, items=tuple(next(iter(_forgiving(item, _)), item) for item in spec.items))
+    """Functions that take whatever they are given, in the place of those that do not."""
+    if isinstance(spec, Several | Made) or _is_function(spec):
+        yield _with_forgiving(spec)
+
+
+def _with_forgiving(spec: Spec) -> Spec:
+    return FORGIVING if _is_function(spec) else _changed(spec, _with_forgiving)
+
+
+def _is_function(spec: Spec) -> bool:
+    return isinstance(spec, Plain) and callable(spec.value)
 
 
 def _integer(_spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
