@@ -18,7 +18,7 @@ from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.ir.dataflow import graph_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable
 
     from gradcheck_tool.analysis.usage import Usage
     from gradcheck_tool.ir.dataflow import Graph
@@ -44,30 +44,24 @@ def _loop_variables(function: ir.Function) -> frozenset[int]:
     """Where a function stores what loops that train go through: the places of the names, by identity."""
     graph = graph_of(function)
     found: set[int] = set()
-    for head, block in function.blocks.items():
-        end = block.terminator
+    for head, loop in function.loops.items():
+        end = function.blocks[head].terminator
         if isinstance(end, ir.ForIter):
-            inside = [function.blocks[at] for at in _inside(graph, head, end.body)]
-            if _called(inside) >= _TRAINING:
-                found.update(_stored(inside, end.dst))
+            rounds = [function.blocks[at] for at in _repeated(graph, loop)]
+            if _called(rounds) >= _TRAINING:
+                found.update(_stored(rounds, end.dst))
     return frozenset(found)
 
 
-def _inside(g: Graph, head: int, body: int) -> set[int]:
-    """The blocks of a loop: those that its body reaches and that reach its head again."""
-    after = _reached(g.successors, [body], head)
-    return after & _reached(g.predecessors, [at for at in g.predecessors[head] if at in after], head)
-
-
-def _reached(edges: Mapping[int, Sequence[int]], starts: Iterable[int], end: int) -> set[int]:
-    """What blocks reach without passing one."""
+def _repeated(g: Graph, loop: ir.Loop) -> set[int]:
+    """The blocks of a loop that reach its head again: those that leave it run once."""
     found: set[int] = set()
-    todo = list(starts)
+    todo = [at for at in g.predecessors[loop.head] if at in loop.blocks]
     while todo:
         at = todo.pop()
-        if at not in found and at != end:
+        if at not in found and at != loop.head:
             found.add(at)
-            todo += edges[at]
+            todo += g.predecessors[at]
     return found
 
 
