@@ -162,17 +162,17 @@ def _run_body(m: Interpreter, s: State, module: ir.ModuleIR) -> list[FrameExit]:
 def _run_uncalled(m: Interpreter, bases: list[State], module: ir.ModuleIR, starts: Starts) -> None:
     """Run every function and method that nothing has called and that matters, with unknown arguments.
 
-    Functions that others name come last: as part of these they have been executed as they are used.
+    Functions that others name come after these, as part of which they have been executed as they are used.
     """
-    for called in (False, True):
+    for depth in starts.depths:
         for base, value, record in definitions(bases, module):
             if isinstance(record, Class):
-                if not called and function_use.is_function_class(base, value):
+                if not depth and function_use.is_function_class(base, value):
                     _apply_function(m, base, value, record, starts)
-                _run_methods(m, base, value, record, starts, called=called)
+                _run_methods(m, base, value, record, starts, depth)
                 continue
             func = m.program.refinement.evidence.behind(base, record)
-            if func.function in starts and starts.is_called(func.function) is called:
+            if func.function in starts and starts.depth(func.function) == depth:
                 starts.begin(m, func.function)
                 _run_function(m, base, value, func, None)
 
@@ -218,7 +218,7 @@ def _raises_at(m: Interpreter, end: FrameExit, node: Any) -> bool:
 
 
 def _run_methods(
-    m: Interpreter, base: State, ref: Ref, record: Class, starts: Starts, *, called: bool
+    m: Interpreter, base: State, ref: Ref, record: Class, starts: Starts, depth: int
 ) -> None:
     """Make an object of the class and run those of its methods that matter."""
     waiting, constructed = [], False
@@ -229,15 +229,15 @@ def _run_methods(
             func = None if found is None else m.program.refinement.evidence.behind(base, found)
             if func is None or id(func.function) in m.program.entered or func.function not in starts:
                 continue
-            if starts.is_called(func.function) is not called:
+            if starts.depth(func.function) != depth:
                 continue
             if name == "__init__":
                 constructed = True
             else:
                 waiting.append((inner, func, wrapper))
-    if not called:
+    if not depth:
         waiting += [(value, base[value], None) for value in template_methods(base, ref, starts)]
-    by_framework = None if called else driver(base, ref)
+    by_framework = None if depth else driver(base, ref)
     if not waiting and not constructed and by_framework is None:
         return
     starts.prepare(m, [func.function for _, func, _ in waiting])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.analysis.ordinary_use import is_module_class
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.values import Value
     from gradcheck_tool.interp.api import FrameExit, Interpreter
 
+# Callers are executed before what they call, down to this many of them.
+MOST_DEPTH = 2
 # Where work is bounded so, what an entry point may take at least.
 SHARE = 500
 _WITHOUT_GRADIENTS = re.compile(r"\b(?:no_grad|inference_mode|set_grad_enabled)\b")
@@ -81,15 +84,33 @@ class Starts:
         # The callers of what is worth executing are, too: they show how it is used.
         self._hot = hot | _callers(names, plan.starts, hot)
         self._long = _callers(names, plan.long, set())
-        self._named = [(f, mentioned) for f, mentioned in names if f in self]
+        # The body of a class calls nothing that its methods name.
+        self._named = [(f, named) for f, named in names if f in self and f.kind is not ir.FunctionKind.CLASS]
         waiting, long = max(len(plan.starts), len(self._named)), max(len(plan.long), len(self._long))
         self._waiting = {True: long, False: waiting - long}
         # What is left for those that are not `long`, or for those that are.
         self._takes_long, self._others = False, plan.long_total
 
-    def is_called(self, function: ir.Function) -> bool:
-        """Does another one name the function, so that it is seen as its caller uses it?"""
-        return any(function.name in names for f, names in self._named if f is not function)
+    @property
+    def depths(self) -> range:
+        """The depths of calls that there are."""
+        return range(MOST_DEPTH + 1)
+
+    def depth(self, function: ir.Function) -> int:
+        """How many callers deep a function is; 0 where no other one names it, so that none shows its use."""
+        return self._depths.get(id(function), 0)
+
+    @cached_property
+    def _depths(self) -> dict[int, int]:
+        """The depth of each function below the nearest that no other one names, up to the most that counts."""
+        found: dict[int, int] = {}
+        for depth in range(MOST_DEPTH):
+            above = [entry for entry in self._named if not depth or found.get(id(entry[0])) == depth - 1]
+            for f in [f for f, _ in self._named if id(f) not in found]:
+                is_named = any(f.name in names for caller, names in above if caller is not f)
+                if is_named is bool(depth):
+                    found[id(f)] = depth
+        return {id(f): found.get(id(f), MOST_DEPTH) for f, _ in self._named}
 
     def __contains__(self, function: ir.Function) -> bool:
         return function.qualname in self._plan.starts or id(function) in self._hot

@@ -6,7 +6,7 @@ import pytest
 
 from tests.cases import each
 from tests.open_programs import HEAD, Open, check_open, check_quiet
-from tests.running import happened
+from tests.running import findings, happened
 
 OPEN = {
     "a softmax that is divided in place": Open(
@@ -105,3 +105,42 @@ def test_what_prepares_data_or_leaves_autograd_is_given_none(old: str, new: str)
     program = "def gate(x):\n    y = torch.sigmoid(x)\n    y *= x\n    return y\n"
     assert old in program
     check_quiet(program.replace(old, new))
+
+
+@pytest.mark.parametrize("use", ["return self.update", "super().step(batch)\n        return self.update(batch)"])
+def test_what_is_seen_as_methods_use_it_is_given_nothing_else(use: str) -> None:
+    """Callers are executed first, however deep; the body of a class calls nothing that its methods name."""
+    program = """
+import torch
+def conjugate_gradient(policy, b, steps: float = 10):
+    x, r, p = torch.zeros_like(b), b.clone(), b.clone()
+    old = torch.dot(r, r)
+    for _ in range(steps):
+        z = product(policy=policy, vector=p)
+        alpha = old / torch.dot(p, z)
+        x += alpha * p
+        r -= alpha * z
+        new = torch.dot(r, r)
+        if new < 1e-10:
+            break
+        p = r + new / old * p
+        old = new
+    return x
+def product(policy, vector):
+    kl = policy(torch.ones(2)).mean()
+    first = torch.autograd.grad(kl, policy.parameters(), create_graph=True)
+    flat = torch.cat([g.view(-1) for g in first])
+    second = torch.autograd.grad((flat * vector).sum(), policy.parameters())
+    return torch.cat([g.view(-1) for g in second]) + 0.1 * vector
+from elsewhere import Base
+class Agent(Base):
+    def __init__(self, policy):
+        self.policy = policy
+    def step(self, batch):
+        USE
+    def update(self, batch):
+        loss = self.policy(batch).sum()
+        flat = torch.cat([g.view(-1) for g in torch.autograd.grad(loss, self.policy.parameters())])
+        return conjugate_gradient(self.policy, flat.data)
+""".replace("USE", use)
+    assert findings(program) == []

@@ -107,22 +107,30 @@ MOST_CHAINED = 4
 
 @function("itertools.chain", "itertools.chain.from_iterable")
 def chain(m: Interpreter, s: State, call: Call) -> Result:
-    parts = call.args
+    made: list[tuple[State, list[Value], bool]] = [(s, list(call.args), call.unsure)]
     if lib_name(call.func).endswith("from_iterable") and call.args:
-        parts = iterate.elements(s, call.args[0])[0]
-    rows: list[tuple[State, list[Value], bool]] = [(s, [], call.unsure)]
+        made = drain(m, s, call.args[0], call.site)
+    return [
+        (after, after.new(Iter("items", (Tup(tuple(items), open=is_open),))))
+        for state, parts, more in made
+        for after, items, is_open in _joined(m, state, parts, more, call)
+    ]
+
+
+def _joined(
+    m: Interpreter, s: State, parts: list[Value], more: bool, call: Call
+) -> list[tuple[State, list[Value], bool]]:
+    """The elements of several iterables in a row; `more`: there are iterables that are not known."""
+    rows: list[tuple[State, list[Value], bool]] = [(s, [], more)]
     for part in parts:
         rows = [
-            (after, [*items, *more], is_open or rest)
+            (after, [*items, *found], is_open or rest)
             for state, items, is_open in rows
-            for after, more, rest in (
+            for after, found, rest in (
                 drain(m, state, part, call.site) if state.exc is None else [(state, [], False)]
             )
         ][:MOST_CHAINED]
-    return [
-        (state, state.new(Iter("items", (Tup(tuple(items), open=is_open),))))
-        for state, items, is_open in rows
-    ]
+    return rows
 
 
 @function("itertools.islice")

@@ -55,7 +55,8 @@ def backward_function(m: Interpreter, s: State, call: Call) -> Result:
         return _opaque_backward(s, call.site)
     gradients = call.get(1, "grad_tensors")
     given = _cotangents(s, gradients, len(roots))
-    _check_count(m, s, roots, gradients, call)
+    if not _may_be_fewer(s, call.get(0, "tensors")):
+        _check_count(m, s, roots, gradients, call)
     return _backward(m, s, roots, given, call, offset=2)
 
 
@@ -74,6 +75,11 @@ def _cotangents(s: State, value: Value | None, count: int) -> list[Value]:
         return [value] * count
     items, is_open = elements(s, value)
     return [items[i] if i < len(items) else (unknown() if is_open else NONE) for i in range(count)]
+
+
+def _may_be_fewer(s: State, value: Value | None) -> bool:
+    """Are the tensors those of an iterable of unknown length? As many as it may have stand for it."""
+    return s.get(value, Tensor) is None and elements(s, value or NONE)[1]
 
 
 def _check_count(m: Interpreter, s: State, roots: Sequence[Ref], gradients: Value | None, call: Call) -> None:
@@ -260,7 +266,8 @@ def grad(m: Interpreter, s: State, call: Call) -> Result:
     create = call.flag(4, "create_graph", False)
     retain = create if call.get(3, "retain_graph") == NONE else call.flag(3, "retain_graph", create)
     given = _cotangents(s, call.get(2, "grad_outputs"), len(roots))
-    _check_count(m, s, roots, call.get(2, "grad_outputs"), call)
+    if not _may_be_fewer(s, call.get(0, "outputs")):
+        _check_count(m, s, roots, call.get(2, "grad_outputs"), call)
     p = engine.BackwardPass(
         roots,
         [g != NONE for g in given],

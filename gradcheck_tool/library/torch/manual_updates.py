@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     )
     from gradcheck_tool.interp.api import Interpreter
 from gradcheck_tool.library.torch.held_parameters import HELD, held_by
-from gradcheck_tool.library.torch.module_tree import doubt_unlisted
+from gradcheck_tool.library.torch.module_tree import doubt_unlisted_with
 from gradcheck_tool.library.torch.tensor_values import as_tensor
 
 # Gradients that no step has applied yet.
@@ -81,8 +81,7 @@ def note_zeroed(m: Interpreter, s: State, value: Value, site: Any) -> None:
         if held is not None and held.storage == tensor.storage:
             mine = s.edit(leaf)  # type: ignore[arg-type]
             fresh, mine.grad_state = mine.grad_state in ("fresh", "mixed"), "zeroed"
-            if mine.is_param and not mine.is_summary:
-                doubt_unlisted(s)
+            doubt_unlisted_with(s, leaf)  # type: ignore[arg-type]
             m.tell(s, GradientsCleared((), site, str(mine.name), fresh))
 
 

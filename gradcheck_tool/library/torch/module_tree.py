@@ -128,6 +128,13 @@ def whole_groups(s: State) -> set[int]:
     }
 
 
+def doubt_unlisted_with(s: State, ref: Ref) -> None:
+    """The gradient of a parameter, or those of all that a module has, are cleared one by one."""
+    tensor: Tensor = s[ref]
+    if tensor.is_param and (not tensor.is_summary or ref.id in whole_groups(s)):
+        doubt_unlisted(s)
+
+
 def doubt_unlisted(s: State) -> None:
     """Gradients of a module are cleared: what an optimizer got from something unknown may be of it."""
     groups = [ref for ref, tensor in s.records(Tensor) if tensor.is_summary and tensor.is_param]

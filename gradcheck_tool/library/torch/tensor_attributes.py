@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter, Outcomes
 from gradcheck_tool.library.torch.manual_updates import note_manual_step
-from gradcheck_tool.library.torch.module_tree import doubt_unlisted
+from gradcheck_tool.library.torch.module_tree import doubt_unlisted_with
 from gradcheck_tool.library.torch.operator_calls import tensor_native
 from gradcheck_tool.library.torch.tensor_effects import PERMUTED, STRIDED
 from gradcheck_tool.library.torch.tensor_values import receiver
@@ -246,8 +246,7 @@ def _set_grad(m: Interpreter, s: State, ref: Ref, value: Value, site: Any) -> No
     if value == NONE:
         was_fresh = tensor.grad_state == "fresh"
         tensor.grad, tensor.grad_state = NONE, "none"
-        if tensor.is_param and not tensor.is_summary:
-            doubt_unlisted(s)
+        doubt_unlisted_with(s, ref)
         m.tell(s, GradientsCleared((), site, str(tensor.name), was_fresh))
         return
     if isinstance(value, Ref) and value == tensor.grad:

@@ -43,6 +43,14 @@ y.sum().backward()
 if rows.count:
     y.sum().backward()  # raises
 """,
+    "parameters of modules that a generator goes through": """
+import itertools, torch
+net, activation = torch.nn.Linear(2, 2), torch.nn.ReLU()
+optimizer = torch.optim.SGD(itertools.chain.from_iterable(m.parameters() for m in [net, activation]), lr=0.1)
+net(torch.ones(1, 2)).sum().backward()
+optimizer.step()
+torch.optim.SGD(itertools.chain.from_iterable(m.parameters() for m in [activation]), lr=0.1)  # raises
+""",
 }
 
 
@@ -62,5 +70,15 @@ def train(model, optimizer, criterion, loaders):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+"""
+    assert findings(program) == []
+
+
+def test_what_unknown_iterables_are_joined_to_may_have_elements() -> None:
+    program = """
+import itertools, torch
+def optimizer_of(solver, rows):
+    known = torch.optim.SGD(itertools.chain.from_iterable(rows), lr=0.1)
+    return known, torch.optim.SGD(itertools.chain.from_iterable(n.parameters() for n in solver.nets), lr=0.1)
 """
     assert findings(program) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gradcheck_tool import FreedGraph
 from tests.cases import TRAINING, check_agreement, check_raises, check_runs, each
-from tests.running import events
+from tests.running import events, findings
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
@@ -134,3 +134,18 @@ def test_the_first_name_of_retain_graph_keeps_the_graph() -> None:
         TRAINING + "loss = net(torch.ones(2)).sum()\nloss.backward(retain_variables=True)\nloss.backward()\n"
     )
     assert not events(source, FreedGraph)
+
+
+def test_as_many_outputs_as_an_iterable_may_have_are_no_count_of_them() -> None:
+    program = """
+import torch
+def vjp(outputs, x, v):
+    if torch.is_tensor(outputs):
+        outputs = [outputs]
+    outputs = [p if p.requires_grad else p.detach().requires_grad_(True) for p in outputs]
+    return torch.autograd.grad(outputs, x, v)
+def derivative(net, y):
+    y = y.detach().requires_grad_()
+    return vjp(net.f(y), y, torch.ones_like(y))
+"""
+    assert findings(program) == []

@@ -141,3 +141,18 @@ def test_a_loop_that_clears_the_parameters_it_knows_may_clear_the_others_of_its_
     assert told(start + LAYERS.format(which=which, clear=clear)) == []
     kept = told(start + LAYERS.format(which=which, clear="pass"))
     assert [finding.code for finding in kept] == ["GL401"]
+
+
+@pytest.mark.parametrize("clear", ["p.grad = None", "if p.grad is not None:\n                p.grad.zero_()"])
+def test_clearing_a_model_may_clear_what_an_optimizer_was_given_from_elsewhere(clear: str) -> None:
+    program = f"""
+import torch
+def train(model, loader, params):
+    optimizer = torch.optim.SGD(params, lr=0.1)
+    for x in loader:
+        for p in model.parameters():
+            {clear}
+        model(x).sum().backward()
+        optimizer.step()
+"""
+    assert told(program) == []
