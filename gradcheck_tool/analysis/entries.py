@@ -217,9 +217,7 @@ def _raises_at(m: Interpreter, end: FrameExit, node: Any) -> bool:
     return event is not None and event.site.node is node
 
 
-def _run_methods(
-    m: Interpreter, base: State, ref: Ref, record: Class, starts: Starts, depth: int
-) -> None:
+def _run_methods(m: Interpreter, base: State, ref: Ref, record: Class, starts: Starts, depth: int) -> None:
     """Make an object of the class and run those of its methods that matter."""
     waiting, constructed = [], False
     for name, value in record.attrs.items():

@@ -102,7 +102,7 @@ class Starts:
 
     @cached_property
     def _depths(self) -> dict[int, int]:
-        """The depth of each function below the nearest that no other one names, up to the most that counts."""
+        """The depth of each function below the nearest that nothing names, up to the most."""
         found: dict[int, int] = {}
         for depth in range(MOST_DEPTH):
             above = [entry for entry in self._named if not depth or found.get(id(entry[0])) == depth - 1]

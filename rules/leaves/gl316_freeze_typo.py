@@ -62,8 +62,10 @@ class FlagWrite(Event):
 
 # What gives the layers of a module, one after the other.
 _LAYERS = re.compile(r"\.(?:named_)?(?:children|modules)\(\)\)*(?:\[[^\]]*\])?\)*$")
-# Classes of the file that have such a flag of their own.
-_OWN_FLAG = re.compile(r"\bself\.requires_grad\s*[=:]|\bdef requires_grad\b")
+# Classes of the file that have such a flag, or children, of their own.
+_OWN = re.compile(r"\bself\.requires_grad\s*[=:]|\bdef (?:requires_grad|children|modules)\b")
+# A file that has to do with modules at all; others may have children, too.
+_HAS_MODULES = re.compile(r"\bnn\b|\b(?:torchvision|timm|transformers)\b|\bparameters\(\)")
 _SETTABLE = frozenset({"requires_grad", "grad", "data", "names", "_grad", "_version", "_backward_hooks"})
 
 
@@ -123,8 +125,9 @@ class Flags(Tracker):
 
 def _is_unknown_layer(m: Interpreter, site: Site) -> bool:
     """Is an attribute set on what a loop over the layers of a module gives?"""
-    loop = m.places.loop_of(site)
-    node: Any = None if loop is None or _OWN_FLAG.search(site.module.source) else loop.node
+    loop, source = m.places.loop_of(site), site.module.source
+    is_told = _OWN.search(source) is None and _HAS_MODULES.search(source) is not None
+    node: Any = loop.node if loop is not None and is_told else None
     if type(node).__name__ != "For" or _LAYERS.search(places.text_of(site, node.iter)) is None:
         return False
     return places.receiver_text(site) in re.findall(r"\w+", places.text_of(site, node.target))

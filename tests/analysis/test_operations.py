@@ -107,7 +107,9 @@ def test_what_prepares_data_or_leaves_autograd_is_given_none(old: str, new: str)
     check_quiet(program.replace(old, new))
 
 
-@pytest.mark.parametrize("use", ["return self.update", "super().step(batch)\n        return self.update(batch)"])
+@pytest.mark.parametrize(
+    "use", ["return self.update", "super().step(batch)\n        return self.update(batch)"]
+)
 def test_what_is_seen_as_methods_use_it_is_given_nothing_else(use: str) -> None:
     """Callers are executed first, however deep; the body of a class calls nothing that its methods name."""
     program = """

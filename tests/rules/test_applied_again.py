@@ -280,3 +280,38 @@ def test_training(loader):
 def test_a_loop_over_the_data_of_a_test_may_run_once(filename: str, head: str, expected: list[str]) -> None:
     found = check_source(IN_TEST.format(head=head), filename, RULES)
     assert [finding.code for finding in found] == expected
+
+
+MEASURED = """
+import time
+import torch
+
+def measure(net, x):
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    start = {clock}
+    for _ in range(100):
+        loss = net(x).sum()
+        loss.backward()
+        optimizer.step()
+    print("one round takes", ({clock} - start) / 100)
+    {then}
+"""
+
+
+@pytest.mark.parametrize(
+    ("clock", "then", "expected"),
+    [
+        ("time.time()", "", []),
+        ("time.perf_counter()", "", []),
+        ("torch.cuda.max_memory_allocated()", "", []),
+        ("time.time()", "print(loss)", ["GL401"]),
+        ("time.time()", "torch.save(net.state_dict(), 'net.pt')", ["GL401"]),
+        ("time.time()", "return net", ["GL401"]),
+        ("0", "", ["GL401"]),
+    ],
+)
+def test_nobody_uses_what_a_function_trains_that_only_measures(
+    clock: str, then: str, expected: list[str]
+) -> None:
+    found = check_source(MEASURED.format(clock=clock, then=then), "speed.py", RULES)
+    assert [finding.code for finding in found] == expected

@@ -105,21 +105,34 @@ def test_layers_of_modules_that_are_not_known_have_no_flag(lines: str, count: in
     assert len(events(FROZEN.format(lines=lines), "FlagWrite")) == count
 
 
-def test_objects_with_a_flag_of_their_own_are_no_layers() -> None:
-    program = """
+NODES = """
 import torch
-
-class Node:
-    def __init__(self, inputs):
-        self.inputs = inputs
-        self.requires_grad = True
-
-    def children(self):
-        return self.inputs
+{head}
 
 def freeze(root):
     for node in root.children():
         node.requires_grad = False
 """
-    assert not events(program, "FlagWrite")
-    assert len(events(program.replace("self.requires_grad", "self.name"), "FlagWrite")) == 1
+NODE = """
+class Node:
+    def __init__(self, inputs):
+        self.inputs = inputs
+        self.{name} = True
+
+    def children(self):
+        return self.inputs
+"""
+
+
+@pytest.mark.parametrize(
+    ("head", "count"),
+    [
+        (NODE.format(name="requires_grad"), 0),
+        (NODE.format(name="name"), 0),
+        ("from graph import Node", 0),
+        ("from torch import nn", 1),
+        ("import torchvision", 1),
+    ],
+)
+def test_objects_with_children_of_another_kind_are_no_layers(head: str, count: int) -> None:
+    assert len(events(NODES.format(head=head), "FlagWrite")) == count

@@ -30,12 +30,17 @@ from gradcheck_tool.interp.models import model_of
 from gradcheck_tool.interp.packs import member, resolved
 from gradcheck_tool.interp.registry import Result, function, lib_name, method
 from gradcheck_tool.library.torch.layer_bases import derives
+from gradcheck_tool.library.torch.module_names import MODULE_ATTRIBUTES
+from gradcheck_tool.library.torch.module_tree import STAND_IN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Call, Interpreter
+
+# Bases that give objects no attributes of their own.
+_WITHOUT_ATTRIBUTES = frozenset({"abc.ABC", "builtins.object", "typing.Generic"})
 
 
 @function("builtins.isinstance")
@@ -134,8 +139,22 @@ def hasattr_(m: Interpreter, s: State, call: Call) -> Result:
         return asked
     if name.value in record.attrs or attributes.in_class(s, record.cls, str(name.value)) is not None:
         return TRUE
-    is_known = not record.open and isinstance(record.cls, Ref) and not attributes.lib_bases(s, record.cls)
-    return FALSE if is_known else asked
+    return FALSE if _lacks(s, record, str(name.value)) else asked
+
+
+def _lacks(s: State, record: Instance, name: str) -> bool:
+    """Has an object of the repository certainly no attribute of this name?
+
+    What a class of a library gives it is known of modules alone. An object that stands for others may have
+    what other code gives those.
+    """
+    if record.open or not isinstance(record.cls, Ref) or name in record.attrs:
+        return False
+    if attributes.in_class(s, record.cls, name) is not None:
+        return False
+    bases = {base for base in attributes.lib_bases(s, record.cls) if base not in _WITHOUT_ATTRIBUTES}
+    is_made = STAND_IN not in record.attrs and name not in MODULE_ATTRIBUTES
+    return not bases or (bases == {"torch.nn.Module"} and is_made)
 
 
 @function("builtins.getattr")
@@ -149,7 +168,7 @@ def getattr_(m: Interpreter, s: State, call: Call) -> Result:
         record = s.get(value, Instance)
         if record is not None and not record.open and isinstance(record.cls, Ref):
             if name.value not in record.attrs and attributes.in_class(s, record.cls, name.value) is None:
-                return call.args[2] if not attributes.lib_bases(s, record.cls) else unknown()
+                return call.args[2] if _lacks(s, record, name.value) else unknown()
         if isinstance(value, Symbol):
             return Symbol(("attr", value, name.value))
     return attributes.get(m, s, value, name.value, call.site)

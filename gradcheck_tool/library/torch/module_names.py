@@ -51,3 +51,18 @@ MODULE_API = MODULE | {
     "__dict__",
 }
 MODULE_METHODS = MODULE_API - _OTHER
+# What every module has besides, by `dir(torch.nn.Module())`.
+_BESIDES = """
+T_destination __annotations__ __call__ __getattr__ __module__ __setstate__ __weakref__ _apply
+_backward_hooks _backward_pre_hooks _buffers _call_impl _compiled_call_impl _forward_hooks
+_forward_hooks_always_called _forward_hooks_with_kwargs _forward_pre_hooks
+_forward_pre_hooks_with_kwargs _get_backward_hooks _get_backward_pre_hooks _get_name
+_is_full_backward_hook _load_from_state_dict _load_state_dict_post_hooks _load_state_dict_pre_hooks
+_maybe_warn_non_full_backward_hook _modules _named_members _non_persistent_buffers_set _parameters
+_register_load_state_dict_pre_hook _register_state_dict_hook _replicate_for_data_parallel
+_save_to_state_dict _slow_forward _state_dict_hooks _state_dict_pre_hooks _version
+_wrapped_call_impl call_super_init dump_patches extra_repr get_extra_state ipu mtia
+register_full_backward_pre_hook register_load_state_dict_post_hook register_load_state_dict_pre_hook
+register_state_dict_post_hook register_state_dict_pre_hook set_extra_state set_submodule xpu
+"""
+MODULE_ATTRIBUTES = MODULE_API | frozenset(_BESIDES.split())

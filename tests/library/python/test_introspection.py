@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import torch
+
+from gradcheck_tool.library.torch.module_names import MODULE_ATTRIBUTES
 from tests.cases import check_agreement, each
 from tests.open_programs import check_quiet
 
@@ -92,6 +95,22 @@ def fit():
     Linear()
 fit()
 """,
+    "a module has what it was given": """
+import torch
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.last = torch.nn.Linear(2, 2)
+    def forward(self, x):
+        y = self.last(x).softmax(-1)
+        if hasattr(self, "scale") or not hasattr(self, "_buffers") or getattr(self, "shift", None) is not None:
+            y /= 2
+        return y
+net = Net()
+net(torch.ones(1, 2)).sum().backward()
+net.scale = 2
+net(torch.ones(1, 2)).sum().backward()  # raises
+""",
     "what `super().__setattr__` sets is set": """
 import torch
 from torch import nn
@@ -151,3 +170,8 @@ def sizes_of(n):
 Double.apply(torch.ones(3, requires_grad=True), sizes_of(3)).sum().backward()
 """
     )
+
+
+def test_the_attributes_of_every_module_are_those_of_pytorch() -> None:
+    names = set(dir(torch.nn.Module())) - set(dir(object()))
+    assert names <= MODULE_ATTRIBUTES
