@@ -52,6 +52,7 @@ def first_call(session: Session) -> FirstCall | None:
             "crash",
             f"forward raises {type(outcome).__name__}: {short(outcome)}",
             predicts=str(outcome),
+            by="forward",
         )
         return None
     given, flat = outcome
@@ -114,6 +115,7 @@ def _call_fresh(session: Session) -> tuple[list[Any], list[Any]]:
                 f"forward changes input {index} in place without ctx.mark_dirty"
                 + (f"; a comment says {said!r}" if said else ""),
                 severity=Severity.INFO if said else None,
+                by="forward",
                 input=index,
                 argument=position,
             )
@@ -126,7 +128,9 @@ def _note_freed(session: Session, position: int) -> None:
     shared.copies = shared.frees = True
     index = session.problem.wrt.index(position) if position in session.problem.wrt else None
     text = f"forward frees the memory of argument {position}: nothing else may use that tensor"
-    session.add("GC201", "mutates-input", text, severity=Severity.INFO, input=index, argument=position)
+    session.add(
+        "GC201", "mutates-input", text, severity=Severity.INFO, by="forward", input=index, argument=position
+    )
 
 
 def one_run(problem: Problem, cotangent: Cotangent, seed: int) -> tuple[list[Tensor], Grads]:

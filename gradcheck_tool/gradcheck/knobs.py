@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import Tensor
 
 from gradcheck_tool.gradcheck.compare import gradients
@@ -56,8 +57,10 @@ def knobs_of(problem: Problem, cotangent: Cotangent) -> list[int]:
 def _other(leaf: Any) -> Any:
     """Another number, or tensor of numbers; None for what gets a gradient, and for what is neither."""
     if isinstance(leaf, Tensor):
+        if leaf.requires_grad or leaf.dtype is torch.bool:
+            return None
         number = leaf.is_floating_point() or leaf.is_complex()
-        return _FACTOR * leaf.detach() if number and not leaf.requires_grad else None
+        return _FACTOR * leaf.detach() if number else leaf + 1
     if type(leaf) is int:
         return leaf + 1
     return _FACTOR * leaf if type(leaf) is float else None

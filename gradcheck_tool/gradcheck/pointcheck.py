@@ -23,6 +23,7 @@ from gradcheck_tool.gradcheck.compare import (
     non_finite,
     plainly_alike,
 )
+from gradcheck_tool.gradcheck.guards import left
 from gradcheck_tool.gradcheck.kinks import has_become_singular, is_continuous, outside_subgradient
 from gradcheck_tool.gradcheck.knobs import knobs_of
 from gradcheck_tool.gradcheck.manifolds import PROJECTIONS, recognised
@@ -120,6 +121,9 @@ def _evident(session: Session, mismatches: list[Mismatch], label: str) -> list[M
     demanded = outside(session.klass, label)
     if demanded is not None:
         session.notes.append(f"not judged at {label}: what is written about it asks for {demanded!r}")
+        return []
+    if (guarded := left(session.klass, session.names, session.problem, varied)) is not None:
+        session.notes.append(f"not judged at {label}: forward keeps `{guarded}` inside of an open domain")
         return []
     if label.startswith("argument") and not has_effect(session.problem, varied):
         session.notes.append(f"{label} changes the gradient and no output: it is for backward alone")

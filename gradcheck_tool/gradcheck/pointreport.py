@@ -18,7 +18,7 @@ from gradcheck_tool.gradcheck.diagnose import diagnose
 from gradcheck_tool.gradcheck.diagnoses.diagnosis import Diagnosis
 from gradcheck_tool.gradcheck.evidence import FULL_JACOBIAN, Evidence, gather, localise
 from gradcheck_tool.gradcheck.excuses import is_excused, is_within_rounding
-from gradcheck_tool.gradcheck.intended import looks_intended
+from gradcheck_tool.gradcheck.intended import does_nothing, looks_intended
 from gradcheck_tool.gradcheck.pooled import diagnose_pooled
 from gradcheck_tool.gradcheck.problem import LARGE
 from gradcheck_tool.gradcheck.sampling import estimates
@@ -81,10 +81,13 @@ def _said(session: Session, mismatches: list[Mismatch]) -> str | None:
 def _looks(session: Session, mismatches: list[Mismatch], *, natural: bool) -> str | None:
     """What numbers at the given inputs, or the name of the Function, say of a deviation on purpose.
 
-    A variation shows it where the given inputs show nothing: the gradient is zero there.
+    A variation shows it where the given inputs show nothing: the gradient is zero there, or forward does
+    nothing at all.
     """
     seen = None
-    if (natural or _is_zero(session, mismatches)) and not all(map(_is_local, mismatches)):
+    identity = does_nothing(session.problem) and does_nothing(mismatches[0].problem)
+    shown = natural or identity or _is_zero(session, mismatches)
+    if shown and not all(map(_is_local, mismatches)):
         wrong = [m.index for m in mismatches]
         seen = looks_intended(session, mismatches[0].problem, wrong) or _estimated(session)
     said = _fitting(session, mismatches, claims_of_name(session.klass)) if seen is None else None

@@ -165,7 +165,7 @@ class Session:
                 name=entry.name,
                 severity=severity or entry.severity,
                 message=self.named(message),
-                location=self.target.location,
+                location=self.target.forward if evidence.get("by") == "forward" else self.target.location,
                 predicts=predicts,
                 trace=self._story(evidence),
                 url=entry.url,
@@ -196,6 +196,8 @@ class Session:
         name = self.name_of(index)
         if name is not None:
             evidence["name"] = name
+        if evidence.get("by") == "forward":
+            return
         if self.target.cls is not None and name is not None and name.isidentifier():
             row = row_of_gradient(backward_of(self.target.cls), self.problem.wrt[index])
             if row is not None:

@@ -81,6 +81,12 @@ def coarsest(tensors: Values) -> torch.dtype:
     )
 
 
+_GLANCE = 8
+"""Entries of an output that most often show that it is no number in single precision."""
+_SIMPLE = 2.0**10
+"""Multiples of one by this are simple fractions: round numbers, not rounded ones."""
+
+
 @dataclass(frozen=True)
 class Gap:
     """Analytic minus numeric directional derivative and what can be explained.
@@ -209,11 +215,31 @@ def slope(
                 peak[k] = torch.maximum(peak[k], torch.maximum(yp[k].abs(), ym[k].abs()))
     if not all(bool(torch.isfinite(d).all()) for d in dy):
         return None
-    floor = [p * (torch.finfo(real_dtype(y.dtype)).eps / 3) for p, y in zip(peak, middle, strict=True)]
+    floor = [p * (_rounding(y, a, b) / 3) for p, y, a, b in zip(peak, middle, yp, ym, strict=True)]
     noise = [_noise(e, f) for e, f in zip(eight, floor, strict=True)]
     rounding = 4 * _HAMMING * sum(float(f.sum()) for f in floor)
     sigma, kinked = [s for s, _ in noise], [k for _, k in noise]
     return Slope(dx, dy, rough, sigma, kinked, eight, step, rounding)
+
+
+def _rounding(middle: Tensor, after: Tensor, before: Tensor) -> float:
+    """The relative size of a last digit of an output: of one in double precision that holds numbers in single
+    precision wherever it was computed, that of those.
+    """
+    dtype = real_dtype(middle.dtype)
+    if dtype is torch.float64 and all(map(_is_single, (middle, after, before))):
+        dtype = torch.float32
+    return torch.finfo(dtype).eps
+
+
+def _is_single(y: Tensor) -> bool:
+    """Whether all numbers of a tensor are such in single precision; simple fractions are no evidence."""
+    y = (torch.view_as_real(y.resolve_conj()) if y.is_complex() else y).detach()
+    first = y.reshape(-1)[:_GLANCE]
+    if not (torch.equal(first.float().double(), first) and torch.equal(y.float().double(), y)):
+        return False
+    fine = y * _SIMPLE
+    return bool((fine != fine.round()).any())
 
 
 def _noise(eighth: Tensor, floor: Tensor) -> tuple[Tensor, Tensor]:

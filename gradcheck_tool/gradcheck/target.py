@@ -22,6 +22,9 @@ class Target:
     cls: Any
     name: str
     location: Location
+    """Of what computes the gradient."""
+    forward: Location
+    """Of what computes the outputs."""
 
     @classmethod
     def of(cls, func: Any) -> Target:
@@ -35,9 +38,11 @@ class Target:
             klass = None
         if klass is not None:
             name = f"{klass.__module__}.{klass.__qualname__}"
-            return cls(klass.apply, klass, name, _locate_once(backward_of(klass) or klass))
+            forward = _locate_once(klass.forward if overrides(klass, "forward") else klass)
+            return cls(klass.apply, klass, name, _locate_once(backward_of(klass) or klass), forward)
         name = getattr(func, "__qualname__", type(func).__qualname__)
-        return cls(func, None, name, _locate(func))
+        place = _locate(func)
+        return cls(func, None, name, place, place)
 
 
 def overrides(klass: Any, method: str) -> bool:

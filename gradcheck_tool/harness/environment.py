@@ -26,7 +26,7 @@ KEPT = (
     # PyTorch, Triton, and what they compute and compile with.
     *("ATEN_*", "PYTORCH_*", "TORCH_*", "TORCHDYNAMO_*", "TORCHINDUCTOR_*", "TRITON_*"),
     *("CUBLAS_*", "CUDA_*", "CUDNN_*", "HIP_*", "HSA_*", "NCCL_*", "NVIDIA_*", "ROCM_*", "ROCR_*"),
-    *("GOMP_*", "KMP_*", "MKL_*", "NUMEXPR_*", "OMP_*", "OPENBLAS_*", "PJRT_*", "XLA_*"),
+    *("GOMP_*", "KMP_*", "MKL_*", "NUMBA_*", "NUMEXPR_*", "OMP_*", "OPENBLAS_*", "PJRT_*", "XLA_*"),
     *("CC", "CFLAGS", "CPATH", "CXX", "CXXFLAGS", "LDFLAGS", "LIBRARY_PATH", "MAX_JOBS"),
     *("DYLD_LIBRARY_PATH", "LD_LIBRARY_PATH", "LD_PRELOAD"),
 )
@@ -45,7 +45,8 @@ def worker_environment(device: str, threads: int, passed: Iterable[str], mark: s
         passed: names of variables that the user wants it to see, and patterns of them.
         mark: tells what this worker has started.
     """
-    wanted = {"OMP_NUM_THREADS": str(threads), "PYTHONUNBUFFERED": "1"}
+    count = str(threads)
+    wanted = {"OMP_NUM_THREADS": count, "NUMBA_NUM_THREADS": count, "PYTHONUNBUFFERED": "1"}
     if device == "cpu":
         wanted["TRITON_INTERPRET"] = "1"
     asked = tuple(passed)

@@ -325,3 +325,47 @@ class HiddenFactors(Factors):
     def forward(ctx, a):
         ctx.save_for_backward(a)
         return tuple(torch.from_numpy(x.numpy()) for x in torch.linalg.lu(a.detach().clone())[1:])
+
+
+class _ArcHyperbolic(Function):
+    """Clamped to the domain: what backward says beyond it is what it says at its end."""
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g / (1 - x * x).abs().sqrt()
+
+
+@right(u(3, 4).mul(0.9).sub(0.45))
+class ArcSine(_ArcHyperbolic):
+    @staticmethod
+    def forward(ctx, x):
+        x = x.clamp(-1 + 1e-7, 1 - 1e-7)
+        ctx.save_for_backward(x)
+        return x.asin()
+
+
+@right(u(3, 4).add(1.5))
+class ArCosh(_ArcHyperbolic):
+    eps = 1e-15
+
+    @staticmethod
+    def forward(ctx, x):
+        x = torch.clamp(x, min=1.0 + ArCosh.eps)
+        ctx.save_for_backward(x)
+        return x.acosh()
+
+
+@right(r(3, 4))
+class ComputedInSingle(Function):
+    """What is tiny does not move numbers of single precision, wherever these are kept."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.tensor(x.detach().exp().numpy(), dtype=torch.float32).to(x.dtype)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * torch.tensor(x.detach().exp().numpy(), dtype=torch.float32).to(x.dtype)

@@ -54,6 +54,17 @@ def test_what_no_output_depends_on_is_not_guessed(found):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["kept", "reg"])
+def test_what_keeps_a_denominator_away_from_zero_is_small(found, name):
+    source = (
+        DECAYED.replace("2**shift", "4").replace("g * kept", "0.75 * g / (1 + kept)").replace("kept", name)
+    )
+    function, made = found(source)
+    assert bool(made.cases) == (name == "reg"), made.tried
+    assert name != "reg" or check_function(function, made.cases[0].args).ok
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("kept", "word"), [("0.75", "ok"), ("0.5", "wrong")])
 def test_what_a_caller_passes_is_judged(found, kept, word):
     function, made = found(DECAYED + CALLER.format(kept=kept))

@@ -58,3 +58,16 @@ def test_arguments_on_a_manifold_are_moved_along_it(monkeypatch, factor, wrong):
 
 def test_what_raises_is_left_to_the_check():
     assert not is_plainly_wrong(Noise, (torch.randn(3, 4, dtype=torch.float64),))
+
+
+class Written(Rotated):
+    """The same, in the memory of its argument."""
+
+    @staticmethod
+    def forward(ctx, q):
+        return q.copy_(torch.linalg.inv(q)) + 0
+
+
+def test_a_forward_that_writes_to_its_argument_is_looked_at_where_it_was_given():
+    q = torch.linalg.qr(torch.randn(3, 3, generator=torch.Generator().manual_seed(1)))[0]
+    assert not is_plainly_wrong(Written, (q.requires_grad_(),))

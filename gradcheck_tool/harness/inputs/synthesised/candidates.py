@@ -43,6 +43,14 @@ _FALLBACK: tuple[Spec, ...] = (
     plain("mean"),
 )
 
+_ENTRIES = 2 * SIDE
+_OF_SPARSE: dict[str, Spec] = {
+    "indices": TensorSpec((2, _ENTRIES), "coordinates"),
+    "values": TensorSpec((_ENTRIES,)),
+    "shape": Several((plain(SIDE), plain(SIDE))),
+}
+"""The parts of a sparse matrix of `SIDE` rows and columns."""
+
 
 def candidates(parameter: Parameter) -> Ranked:
     """Values to try for one parameter, cheapest first; the first costs least but not always nothing."""
@@ -82,6 +90,8 @@ def _sources(parameter: Parameter) -> Iterable[tuple[Iterable[Spec], float]]:
         yield [TensorSpec((SIDE, SIDE))], 0
         said = tuple(spec for spec in said if isinstance(spec, TensorSpec))
     yield parameter.objects, 0.1
+    if usage.sparse is not None:
+        yield [_OF_SPARSE[usage.sparse]], -0.5
     yield said, 0.1
     if not parameter.required:
         # `None` often stands for "the caller made none": a value tries more of the code.

@@ -35,8 +35,12 @@ _LABELS = (
 _SHAPES = (Several((plain(SIDE), plain(SIDE))), Several((plain(SIDE),)), Several((plain(2), plain(2))))
 _WEIGHTS = (TensorSpec(_SQUARE), TensorSpec((SIDE,)), TensorSpec((SIDE,), "positive"), plain(None))
 
+_TINY = ("torch.tensor(1e-12, device=device, dtype=dtype)", torch.tensor(1e-12, dtype=torch.double))
+
 _TABLE: tuple[tuple[str, Sequence[Spec]], ...] = (
     (r"(.*_)?(eps(ilon)?|[ar]?tol(erance)?|jitter)", (plain(1e-5), plain(1e-3))),
+    # What keeps a denominator away from zero is to be small, and may have to be a tensor.
+    (r"(.*_)?(reg|damping|broadening)(_?(eps|factor|coef))?", (function(*_TINY), plain(1e-12))),
     # An approximation is to be one: a few steps may be far from the limit that backward belongs to.
     (r"(max|n|num)_?(iters?|iterations?)|niters?|maxiter|iterations", (plain(50), plain(SIDE), plain(1))),
     (r"(dim|axis|batch_dim)|.*_(dim|axis)|(dim|axis)_.*", (plain(-1), plain(1), plain(0))),

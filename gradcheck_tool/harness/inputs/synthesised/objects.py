@@ -9,6 +9,7 @@ import typing
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -71,13 +72,18 @@ def _namesakes(parameter: Parameter) -> list[type]:
     return [cls for cls in _package(parameter.module) if cls.__name__.lower() == plain]
 
 
+def _is_hashable(cls: type) -> bool:
+    """Whether a class can be remembered: one whose metaclass compares classes may not."""
+    return type(cls).__hash__ is not None
+
+
 def _is_own(cls: type) -> bool:
     return cls.__module__.partition(".")[0] not in _OF_OTHERS and not issubclass(cls, enum.Enum)
 
 
 def _of_class(owner: type) -> list[Made]:
     """Objects of a class, or of those that stand below an abstract one; empty where none could be made."""
-    classes = [owner, *_below(owner)][: 2 * _MOST]
+    classes = [cls for cls in (owner, *_below(owner)) if _is_hashable(cls)][: 2 * _MOST]
     found = (_made(cls) for cls in classes if not _is_abstract(cls))
     return [spec for spec in found if spec is not None][:_MOST]
 
@@ -88,7 +94,9 @@ def _is_abstract(cls: type) -> bool:
         getattr(value, "__code__", None) for name in dir(cls) if (value := inspect.getattr_static(cls, name))
     )
     return inspect.isabstract(cls) or any(
-        "NotImplementedError" in code.co_names and len(code.co_code) <= _SHORT for code in codes if code
+        "NotImplementedError" in code.co_names and len(code.co_code) <= _SHORT
+        for code in codes
+        if isinstance(code, CodeType)
     )
 
 
@@ -161,6 +169,7 @@ def _classes(module: str) -> list[type]:
         if isinstance(value, type)
         and value.__module__ == module
         and not issubclass(value, torch.autograd.Function)
+        and _is_hashable(value)
     ]
 
 

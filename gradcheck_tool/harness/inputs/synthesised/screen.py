@@ -42,7 +42,7 @@ def _is_wrong(function: Any, args: Sequence[Any]) -> bool:
     def call(moved: Sequence[Tensor]) -> list[Tensor]:
         given = [x.clone() if isinstance(x, Tensor) else x for x in leaves]
         for k, value in zip(asked, moved, strict=True):
-            given[k] = value.clone() if value.requires_grad else value
+            given[k] = value.clone()  # forward may write to it
         seed_torch(0)
         return [y for y in flatten(function.apply(*rebuild(given)))[0] if is_real_number(y)]
 

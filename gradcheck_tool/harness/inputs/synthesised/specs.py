@@ -32,7 +32,8 @@ class TensorSpec:
     Attributes:
         shape: lengths of its axes.
         kind: one of `FLOATING` or `SPECIAL`, or `complex`, `mask` (booleans), `index` (whole numbers below
-            the shortest length), `index32` (the same, of 32 bits).
+            the shortest length), `index32` (the same, of 32 bits), `coordinates` (whole numbers below
+            `SIDE`).
         grad: whether it is to require grad, where its kind can.
         center: all values lie close to this one; None for values of any size.
     """
@@ -194,6 +195,7 @@ _TEXTS = {
     "complex": "torch.randn({shape}, device=device, dtype=dtype.to_complex(){grad})",
     "index": f"torch.randint({SIDE - 1}, {{sizes}}, device=device)",
     "index32": f"torch.randint({SIDE - 1}, {{sizes}}, device=device, dtype=torch.int32)",
+    "coordinates": f"torch.randint({SIDE}, {{sizes}}, device=device)",
     "mask": "torch.rand({shape}, device=device) < 0.5",
 }
 
@@ -203,6 +205,8 @@ def _drawn(spec: TensorSpec, generator: torch.Generator, dtype: torch.dtype) -> 
         below = max(1, min((n for n in spec.shape if n), default=SIDE) - 1)
         kind = torch.int32 if spec.kind == "index32" else torch.int64
         return torch.randint(below, spec.shape, generator=generator, dtype=kind)
+    if spec.kind == "coordinates":
+        return torch.randint(SIDE, spec.shape, generator=generator)
     if spec.kind == "mask":
         return torch.rand(spec.shape, generator=generator) < 0.5
     normal = torch.randn(spec.shape, generator=generator, dtype=torch.float64)

@@ -38,6 +38,10 @@ _NOT_HERE = re.compile(
 """Errors for want of an operator, a kernel for this device, or another device."""
 _BACKWARD = 3
 """The stage of a try in backward."""
+_BUILDERS = re.compile(
+    r"^<frozen importlib|[\\/](?:numba[\\/]core|torch[\\/]_(?:dynamo|inductor)|triton[\\/]compiler)[\\/]"
+)
+"""Files whose code imports modules, or compiles functions."""
 _DEEPEST = 3
 """Calls below forward or backward whose rows tell how far a try came."""
 
@@ -312,8 +316,9 @@ def limited() -> Iterator[None]:
         return
 
     def late(_: int, frame: FrameType | None) -> None:
-        # A module whose import is cut short stays broken for the rest of the process.
-        if _importing(frame):
+        # A module whose import is cut short stays broken for the rest of the process, and what is compiled
+        # on the first call would be compiled anew on every other.
+        if _building(frame):
             signal.setitimer(signal.ITIMER_PROF, _SECONDS)
         else:
             raise TooSlowError
@@ -327,9 +332,10 @@ def limited() -> Iterator[None]:
         signal.signal(signal.SIGPROF, before)
 
 
-def _importing(frame: FrameType | None) -> bool:
+def _building(frame: FrameType | None) -> bool:
+    """Whether a module is being imported, or a function compiled."""
     while frame is not None:
-        if frame.f_code.co_filename.startswith("<frozen importlib"):
+        if _BUILDERS.search(frame.f_code.co_filename):
             return True
         frame = frame.f_back
     return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 _DEPTH = 2
 """Functions that call functions that call functions."""
 _SHAPES = ("shape", "size")
+_SPARSE = re.compile(r"(?:\w+\.)*(?:sparse_coo_tensor|sparse\.\w*Tensor)")
+"""What makes a sparse matrix of indices, values and a shape."""
 _TENSOR_METHODS = frozenset(
     name
     for line in (
@@ -51,6 +54,7 @@ class Usage:
         words: strings that it is compared with.
         attributes: what is read of it that no tensor has.
         items: what is read of the things in it.
+        sparse: which argument of a sparse matrix it is: indices, values or shape.
     """
 
     rank: int | None = None
@@ -65,6 +69,7 @@ class Usage:
     words: list[str] = field(default_factory=list)
     attributes: set[str] = field(default_factory=set)
     items: set[str] = field(default_factory=set)
+    sparse: str | None = None
 
 
 class Body:
@@ -235,6 +240,7 @@ def _merge(usage: Usage, more: Usage) -> None:
     """Add what is known from elsewhere; what is said at the first place counts."""
     usage.rank = more.rank if usage.rank is None else usage.rank
     usage.shape = more.shape if usage.shape is None else usage.shape
+    usage.sparse = usage.sparse or more.sparse
     usage.least = max(usage.least, more.least)
     usage.words += [word for word in more.words if word not in usage.words]
     usage.attributes |= more.attributes
@@ -341,6 +347,9 @@ def _of_call(node: ast.Call) -> Iterator[tuple[str, dict[str, Any]]]:
             yield from ((item.id, {"number": True}) for item in arguments if isinstance(item, ast.Name))
     if not isinstance(function, ast.Attribute):
         return
+    if _SPARSE.fullmatch(ast.unparse(function)):
+        pairs = zip(("indices", "values", "shape"), arguments, strict=False)
+        yield from ((item.id, {"sparse": part}) for part, item in pairs if isinstance(item, ast.Name))
     if function.attr == "save_for_backward":
         yield from ((item.id, {"tensor": True}) for item in arguments if isinstance(item, ast.Name))
     owner = function.value.id if isinstance(function.value, ast.Name) else None
