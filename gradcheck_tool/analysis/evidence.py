@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gradcheck_tool.analysis.usage import Usage, Uses, uses_at_module_level, uses_in
 from gradcheck_tool.domain.records import Class, Frame, Func
-from gradcheck_tool.domain.values import Ref, Value
+from gradcheck_tool.domain.values import LibraryObject, Ref, Value
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.imports import module_variables, resolve_import
 from gradcheck_tool.ir import nodes as ir
@@ -145,7 +145,7 @@ class Evidence:
             wrapped = s.get(func.attrs.get("__wrapped__"), Func)
             name = func.function.worked_out(_hands_on_to)
             if wrapped is None and name is not None:
-                wrapped = s.get(self._named(s, place_of(func, None), name), Func)
+                wrapped = s.get(self.named(s, place_of(func, None), name), Func)
             if wrapped is None:
                 break
             func = wrapped
@@ -158,19 +158,21 @@ class Evidence:
             cls = place.cls
             value = None if cls is None else attributes.in_class(s, cls, path.removeprefix("self."))
         else:
-            value = self._named(s, place, path)
+            value = self.named(s, place, path)
             cls = value if isinstance(value, Ref) and s.get(value, Class) is not None else None
             value = value if cls is None else attributes.in_class(s, cls, "__init__")
         func = s.get(attributes.innermost(s, value), Func) if value is not None else None
         return None if func is None else place_of(func, cls)
 
-    def _named(self, s: State, place: Place, path: str) -> Value | None:
+    def named(self, s: State, place: Place, path: str) -> Value | None:
         """What a name stands for, or one of a module or a class: `f`, `module.f`, `Class.f`."""
         first, _, inner = path.partition(".")
         value = self._variable(s, place, first)
         owner = None if value is None else resolve_import(self._m, s, value)
         if owner is None or not inner:
             return owner
+        if isinstance(owner, LibraryObject):
+            return LibraryObject(f"{owner.name}.{inner}")
         if isinstance(owner, Ref) and s.get(owner, Class) is not None:
             found = attributes.in_class(s, owner, inner)
             return None if found is None else attributes.function_of(s, found)

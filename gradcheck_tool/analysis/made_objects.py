@@ -12,6 +12,8 @@ from gradcheck_tool.domain.records import Func, Instance, List
 from gradcheck_tool.domain.values import NONE, Const, LibraryObject, Ref, Symbol, Tup
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.domain.values import Value
 
@@ -38,6 +40,23 @@ def most_different(made: list[tuple[State, Value]]) -> list[tuple[State, Value]]
         chosen.append(made[best])
         seen |= parts[best]
     return chosen
+
+
+def most_ordinary(
+    made: list[tuple[State, Ref]], given: Mapping[str, Value], defaults: Mapping[str, Value]
+) -> tuple[State, Ref]:
+    """The object that has most, of the ways that agree best with the defaults of the constructor."""
+    return max(made, key=lambda way: (_agreement(way[0], given, defaults), len(_parts(*way))))
+
+
+def _agreement(s: State, given: Mapping[str, Value], defaults: Mapping[str, Value]) -> int:
+    """How many options the way has taken to be what they are by default, less those that it has not."""
+    score = 0
+    for name, value in given.items():
+        decided, default = s.path_condition.get(value), defaults.get(name)
+        if decided is not None and isinstance(default, Const) and isinstance(default.value, bool):
+            score += 1 if decided is default.value else -1
+    return score
 
 
 def _parts(s: State, value: Value, path: tuple[str, ...] = (), depth: int = DEPTH) -> set[Part]:

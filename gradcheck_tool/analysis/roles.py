@@ -10,6 +10,7 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from gradcheck_tool.analysis.annotations import is_whole, named_class, role_of
 from gradcheck_tool.analysis.cast import Cast
 from gradcheck_tool.analysis.class_fit import (
     COMMON,
@@ -27,6 +28,7 @@ from gradcheck_tool.analysis.class_fit import (
 from gradcheck_tool.analysis.defaults import is_usual_default, is_whole_number
 from gradcheck_tool.analysis.evidence import Place, methods_of, place_of
 from gradcheck_tool.analysis.loop_data import BATCH
+from gradcheck_tool.analysis.made_objects import most_ordinary
 from gradcheck_tool.analysis.optimizer_roles import (
     is_averaged,
     is_module_object,
@@ -50,7 +52,7 @@ from gradcheck_tool.library.torch.opaque_modules import HAS_PARAMETERS, criterio
 from gradcheck_tool.library.torch.settings import note_default, note_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from gradcheck_tool.analysis.given import Given
     from gradcheck_tool.analysis.usage import Usage
@@ -111,6 +113,8 @@ class Casting:
         self._out = Cast(s)
         self._is_argument = False
         self._given: Mapping[str, Given] = {}
+        # The class that the annotation of a parameter names.
+        self._annotated: dict[str, Value] = {}
 
     @cached_property
     def trains(self) -> bool:
@@ -156,11 +160,13 @@ class Casting:
         evidence = self._m.program.refinement.evidence
         usage = {p.name: evidence.parameter(self._out.state, self._place, p.name) for p in named}
         self._kept_as = {name: _kept_as(used, name) for name, used in usage.items()}
+        self._annotated = dict(self._classes_named(named, usage))
         optimizers = [
             p
             for p in named
             if is_optimizer(self._called(p.name), usage[p.name], trains=lambda: self.trains)
             or self._is_given(p.name, "optimizer")
+            or self._is_annotated(p.name, "optimizer")
         ]
         self._optimizers = [p.name for p in optimizers]
         for p in named:
@@ -177,6 +183,18 @@ class Casting:
         for p in optimizers:
             self._out.values[p.name] = self._optimizer(p.name)
         return self._out
+
+    def _classes_named(
+        self, params: list[ir.Parameter], usage: Mapping[str, Usage]
+    ) -> Iterator[tuple[str, Value]]:
+        """The classes that annotations name, of parameters that are used or passed on."""
+        evidence = self._m.program.refinement.evidence
+        for p in params:
+            used = usage[p.name]
+            if p.annotation is not None and (used.attributes or used.called or used.passed or used.stored):
+                cls = named_class(evidence, self._out.state, self._place, p.annotation)
+                if cls is not None:
+                    yield p.name, cls
 
     def _called(self, name: str) -> str:
         """What a parameter is called where it is used."""
@@ -207,16 +225,18 @@ class Casting:
         if "step" not in usage.methods or (usage.called and usage.methods & MODULE):
             made = (
                 self._of_callers(name, usage, node)
+                or self._of_annotation(name, usage, node)
                 or self._of_file(called, usage, node)
                 or self._of_others(called, usage, node)
             )
             if made is not None:
                 return made
-            if self._is_given(name, "module", "object") or self._is_module(called, usage):
+            is_module = self._is_given(name, "module", "object") or self._is_annotated(name, "module")
+            if is_module or self._is_module(called, usage):
                 return self._module(called, node)
-        if self._is_given(name, "data"):
+        if self._is_given(name, "data") or self._is_annotated(name, "data"):
             return unknown("data")
-        if usage.methods >= _SCALER:
+        if usage.methods >= _SCALER or self._is_annotated(name, "scaler"):
             return self._scaler(called)
         if usage.iterated and _DATA.search(called):
             return unknown("data")
@@ -278,6 +298,20 @@ class Casting:
         asked = usage.attributes - MODULE_API
         return self._object(cls, name, node) if has_all(s, cls, asked, usage) else None
 
+    def _of_annotation(self, name: str, usage: Usage, node: Any) -> Value | None:
+        """An object of the class of modules that the annotation names, if it has everything that is asked."""
+        cls = self._annotated.get(name)
+        s = self._out.state
+        if not isinstance(cls, Ref) or not is_module_class(s, cls) or not is_whole(s, cls):
+            return None
+        asked = usage.attributes - MODULE_API
+        return self._object(cls, name, node) if has_all(s, cls, asked, usage) else None
+
+    def _is_annotated(self, name: str, role: str) -> bool:
+        """Does the annotation name a class of this role?"""
+        cls = self._annotated.get(name)
+        return cls is not None and role_of(self._out.state, cls) == role
+
     def _is_given(self, name: str, *kinds: str) -> bool:
         """Do other files pass something of this kind?"""
         given = self._given.get(name)
@@ -297,7 +331,7 @@ class Casting:
         done = [(state, value) for state, value in made if state.exc is None and isinstance(value, Ref)]
         if not done:
             return None
-        self._out.state, value = done[0]
+        self._out.state, value = most_ordinary(done, inner.values, init.defaults if init is not None else {})
         self._out.assumes += inner.assumes
         record = self._out.state.edit(value)
         record.name = name

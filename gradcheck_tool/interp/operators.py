@@ -22,7 +22,7 @@ from gradcheck_tool.domain.values import (
     Value,
     unknown,
 )
-from gradcheck_tool.interp import attributes, conditions
+from gradcheck_tool.interp import attributes, conditions, sets
 from gradcheck_tool.interp import iteration as iterate
 from gradcheck_tool.interp.constants import inherit_terms
 from gradcheck_tool.interp.facts import ItemWritten
@@ -146,8 +146,8 @@ def _containers(s: State, op: str, left: Value, right: Value) -> Value | None:
             count, is_open = 1, True
         repeated = items * max(count, 0) if items else []
         return Tup(tuple(repeated), open=is_open) if a is None else s.new(List(repeated, is_open))
-    if op in ("|", "&", "-") and (a is not None or b is not None):
-        return s.new(List([*(a.items if a else [])], True, "set"))
+    if op in sets.OPERATORS and (a is not None or b is not None):
+        return sets.combine(s, op, left, right)
     if op == "|":
         x, y = s.get(left, Dict), s.get(right, Dict)
         if x is not None and y is not None:
@@ -306,6 +306,7 @@ def _membership(s: State, item: Value, container: Value, negate: bool) -> Value:
         return FALSE if negate else TRUE
     is_listed = not is_open and all(isinstance(v, Const) for v in items)
     is_other = not is_open and all(_differ(item, v) for v in items)
+    is_other = is_other or sets.is_without(s, container, item)
     if is_other or (is_listed and isinstance(item, Const)):
         return TRUE if negate else FALSE
     key = Symbol(("in", item, container), "bool")

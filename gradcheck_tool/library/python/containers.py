@@ -17,6 +17,7 @@ from gradcheck_tool.domain.values import (
     unknown,
 )
 from gradcheck_tool.interp import iteration as iterate
+from gradcheck_tool.interp import sets
 from gradcheck_tool.interp.draining import drain
 from gradcheck_tool.interp.facts import ItemWritten
 from gradcheck_tool.interp.folding import fold_method
@@ -151,11 +152,19 @@ def list_remove(m: Interpreter, s: State, call: Call) -> Result:
     return NONE
 
 
-@method("list", "copy", "union", "intersection", "difference")
+@method("list", "copy")
 def list_copy(m: Interpreter, s: State, call: Call) -> Result:
     mine = s[call.self]
-    exact = isinstance(call.func, Method) and call.func.name == "copy"
-    return s.new(List(mine.items, mine.open or not exact, mine.kind))
+    return s.new(List(mine.items, mine.open, mine.kind))
+
+
+@method("list", *sets.METHODS)
+def set_combine(m: Interpreter, s: State, call: Call) -> Result:
+    op = sets.METHODS[call.func.name] if isinstance(call.func, Method) else "|"
+    result: Value = call.self
+    for other in call.args:
+        result = sets.combine(s, op, result, other)
+    return result if call.args else list_copy(m, s, call)
 
 
 @method("list", "reverse")
