@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.analysis.ordinary_use import DIFFERENTIATED
+from gradcheck_tool.interp.places import is_called_like_tests
 from gradcheck_tool.session.callers import Callers
 from gradcheck_tool.session.uses import ReadUses
 
@@ -73,7 +74,7 @@ class Closure:
         """Does another file mention an attribute of the objects of a class, and do something with it `then`?
 
         It does so of `self` in classes that derive from the class, or that it derives from. A file that has a
-        class of the same name means its own.
+        class of the same name means its own, and what tests do shows nothing.
         """
         name = re.escape(attribute.encode())
         word = attribute.encode()
@@ -94,7 +95,10 @@ class Closure:
         found = [
             data
             for other, data in self._repository.texts(path).items()
-            if other != path and word in data and not own.search(data)
+            if other != path
+            and word in data
+            and not is_called_like_tests(str(other))
+            and not own.search(data)
         ]
         if attribute not in _OF_LIBRARIES and any(of_object.search(data) for data in found):
             return True

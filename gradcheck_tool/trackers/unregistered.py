@@ -48,8 +48,8 @@ class Unregistered(Tracker):
             self.stores.set(s, (fact.object, fact.name), fact.site)  # type: ignore[arg-type]
 
     def on_taken(self, m: Interpreter, s: State, fact: Taken) -> None:
-        """What the program handles itself is no mistake; new ones are only filled, and told to be trained."""
-        if fact.by not in ("data", "thawed") or not _is_in_constructor(s):
+        """What the program handles itself is no mistake; new ones are only filled, thawed or put together."""
+        if fact.by not in ("container", "data", "thawed") or not _is_in_constructor(s):
             self.clear(ref.id for ref in fact.records)
 
     def on_optimizer_made(self, m: Interpreter, s: State, fact: OptimizerMade) -> None:
@@ -126,7 +126,8 @@ def _unregistered(s: State, value: Value, is_own: Any) -> tuple[str, set[int]]:
     tensor = s.get(value, Tensor)
     if tensor is not None:
         return _unregistered_tensor(s, value, tensor, is_own)  # type: ignore[arg-type]
-    items = _elements(s, value)
+    # Numbers and names beside what is to be trained are settings of it.
+    items = [item for item in _elements(s, value) if not isinstance(item, Const)]
     if not items or not all(is_own(i) for i in items if isinstance(i, Ref)):
         return "", set()
     params = [parameters_in(s, item) for item in items]

@@ -26,17 +26,6 @@ b = a
 a += 2""",
         "b == 1 and a == 3",
     ),
-    "sets": Fact(
-        """\
-import torch
-layer = torch.nn.Linear(2, 2)
-a, b = set(layer.parameters()), {layer.bias}
-first, second, both, one = a - b, a.difference([layer.weight]), a | {3}, a ^ {layer.bias, 4}
-a -= {layer.bias}""",
-        "layer.bias not in first and layer.weight in first and len(first) == 1 and len(second) == 1"
-        " and len(b & first) == 0 and len(both) == 3 and len(one) == 2 and len(b.union([5], [6])) == 3"
-        " and layer.bias not in a",
-    ),
     "membership": Fact("a = ('x', 'y')", "'x' in a and 'z' not in a"),
     "identity": Fact(
         """\

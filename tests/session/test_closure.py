@@ -84,6 +84,29 @@ def test_what_is_kept_is_kept_where_no_file_sets_it(
         assert found == {("encoder", code) for code in encoder} | {("trainer", code) for code in trainer}
 
 
+SCALE = """import torch
+from torch import nn
+
+
+class Scale(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.factor = nn.init.ones_(torch.empty(2))
+
+    def forward(self, x):
+        return x * self.factor
+"""
+
+
+@pytest.mark.parametrize(("other", "codes"), [("test_scale.py", ["GL313"]), ("main.py", [])])
+def test_what_tests_do_with_an_attribute_trains_nothing(tmp_path: Path, other: str, codes: list[str]) -> None:
+    files = {"pyproject.toml": "", "scale.py": SCALE, other: "def show(scale):\n    print(scale.factor)\n"}
+    for name, source in files.items():
+        (tmp_path / name).write_text(source, encoding="utf-8")
+    outcome = Session(tmp_path, Options()).check([Path("scale.py")])
+    assert [finding.code for finding in outcome.findings] == codes
+
+
 @pytest.mark.parametrize("cut", [False, True])
 def test_pytorch_goes_back_through_what_nobody_cuts(cut: bool) -> None:
     pytest.importorskip("torch")
