@@ -66,6 +66,9 @@ from gradcheck_tool.interp.attributes import function_of as function_of
 from gradcheck_tool.interp.attributes import in_class as in_class
 from gradcheck_tool.interp.havoc import reachable as reachable
 from gradcheck_tool.interp.imports import resolve_import as resolve_import
+from gradcheck_tool.interp.loop_ways import LoopWay as LoopWay
+from gradcheck_tool.interp.loop_ways import common_loop as common_loop
+from gradcheck_tool.interp.loop_ways import loop_way as loop_way
 from gradcheck_tool.ipython.extension import load_ipython_extension as load_ipython_extension
 from gradcheck_tool.ipython.extension import unload_ipython_extension as unload_ipython_extension
 from gradcheck_tool.ir import nodes as nodes

@@ -167,6 +167,7 @@ class Casting:
             if is_optimizer(self._called(p.name), usage[p.name], trains=lambda: self.trains)
             or self._is_given(p.name, "optimizer")
             or self._is_annotated(p.name, "optimizer")
+            or self._is_shown(p.name, usage[p.name])
         ]
         self._optimizers = [p.name for p in optimizers]
         for p in named:
@@ -195,6 +196,14 @@ class Casting:
                 cls = named_class(evidence, self._out.state, self._place, p.annotation)
                 if cls is not None:
                     yield p.name, cls
+
+    def _is_shown(self, name: str, usage: Usage) -> bool:
+        """Is it kept as an optimizer by an object that trains, and shows itself to what may step it?"""
+        s, cls = self._out.state, self._place.cls
+        if cls is None or not usage.stored or not optimizers_among([self._called(name)]):
+            return False
+        itself = self._m.program.refinement.evidence.uses_of_class(s, cls).get("self")
+        return itself is not None and bool(itself.passed) and self.trains_itself
 
     def _called(self, name: str) -> str:
         """What a parameter is called where it is used."""

@@ -54,11 +54,11 @@ class Places:
 
     def is_nested(self, site: Site) -> bool:
         """Is there a loop, in its function, around the innermost one around a place?"""
-        return len(self._loops_around(site)) > 1
+        return len(self.loops_around(site)) > 1
 
     def counts_rounds(self, site: Site) -> bool:
         """Does a loop, in its function, around a place go on for a number of rounds, not for so much data?"""
-        iterated = [getattr(loop.node, "iter", None) for loop in self._loops_around(site)]
+        iterated = [getattr(loop.node, "iter", None) for loop in self.loops_around(site)]
         return any(node is None or "range(" in site.module.spans.text(node) for node in iterated)
 
     def walks_a_dimension(self, site: Site) -> bool:
@@ -84,12 +84,13 @@ class Places:
             for text in (test, *(text_of(site, value) for value in _values(function, test)))
         )
 
-    def _loops_around(self, site: Site) -> list[ir.Loop]:
-        """The loops, in its function, around a place, the innermost one among them."""
+    def loops_around(self, site: Site) -> list[ir.Loop]:
+        """The loops, in its function, around a place, from the innermost to the outermost."""
         function, inner = self._table(site).get(id(site.node), (None, None))
         if function is None or inner is None:
             return []
-        return [loop for loop in function.loops.values() if inner.blocks <= loop.blocks]
+        found = (loop for loop in function.loops.values() if inner.blocks <= loop.blocks)
+        return sorted(found, key=lambda loop: len(loop.blocks))
 
     def _table(self, site: Site) -> dict[int, tuple[ir.Function, ir.Loop | None]]:
         """The places of a module, of which more functions may be lowered while it is executed."""

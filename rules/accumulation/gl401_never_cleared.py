@@ -11,6 +11,7 @@ from gradcheck_tool import (
     Instance,
     Interpreter,
     LibraryObject,
+    LoopWay,
     Method,
     Replacement,
     Rule,
@@ -24,7 +25,9 @@ from gradcheck_tool import (
     Tracker,
     Value,
     Violation,
+    common_loop,
     facts,
+    loop_way,
     nodes,
     places,
     when,
@@ -68,8 +71,9 @@ class Windows(Tracker):
     """
 
     derives = (AppliedAgain,)
-    # By parameter and place: clearings in loops.
-    clearings = RunNote[tuple[int, int], Site]()
+    # By parameter and place: clearings in loops, and by place the steps in loops.
+    clearings = RunNote[tuple[int, int], LoopWay]()
+    steps = RunNote[int, LoopWay]()
     twice = RunNote[tuple[int, str], tuple[AppliedAgain, int]]()
     # The calls of `zero_grad` that were carried out.
     ran = RunNote[int, bool]()
@@ -91,12 +95,15 @@ class Windows(Tracker):
 
     def on_gradients_cleared(self, m: Interpreter, s: State, fact: facts.GradientsCleared) -> None:
         """Remember where gradients are cleared in a loop."""
-        if not fact.parameters or m.places.loop_of(fact.site) is None:
-            return
-        self.clearings[fact.parameters[0].id, id(fact.site.node)] = fact.site
+        way = loop_way(m.places, s, fact.site) if fact.parameters else None
+        if way is not None:
+            self.clearings[fact.parameters[0].id, id(fact.site.node)] = way
 
     def on_gradients_applied(self, m: Interpreter, s: State, fact: facts.GradientsApplied) -> None:
         """Are gradients applied that an earlier step has applied already?"""
+        way = loop_way(m.places, s, fact.site)
+        if way is not None:
+            self.steps[id(fact.site.node)] = way
         tensors: list[Tensor] = [s[p] for p in fact.parameters]
         twice = [t for t in tensors if t.grad_state in ("mixed", "mixed-used") and t.step_site is not None]
         if not twice or twice[-1].backward_site is None:
@@ -162,7 +169,8 @@ class Windows(Tracker):
             clears = [clear for (first, _), clear in self.clearings.items() if first == number]
             if event.assumes and event.unit in self.hooked:
                 continue
-            if not any(_both_count(m.places, clear, event.step) for clear in clears):
+            step = self.steps.get(id(event.step.node))
+            if step is None or not any(_both_count(clear, step) for clear in clears):
                 yield replace(event, unreached=self._unreached(m, event))
 
     def _unreached(self, m: Interpreter, event: AppliedAgain) -> Site | None:
@@ -337,10 +345,7 @@ def _only_measures(around: places.Places, where: Site) -> bool:
     return _MEASURES.search(text) is not None and _USES.search(text) is None
 
 
-def _both_count(around: places.Places, clear: Site, step: Site) -> bool:
+def _both_count(clear: LoopWay, step: LoopWay) -> bool:
     """Are both in one loop, each under a modulo test?"""
-    loop = around.loop_of(step)
-    if loop is None or around.loop_of(clear) is not loop:
-        return False
-    ways = [places.path_to(loop.node, site.node) for site in (clear, step)]
-    return all(way is not None and places.counters(way, loop.node) for way in ways)
+    loop = common_loop(step, clear)
+    return loop is not None and all(way.within(loop).counters for way in (clear, step))

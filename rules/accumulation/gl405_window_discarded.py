@@ -8,6 +8,7 @@ from gradcheck_tool import (
     Event,
     FunctionBody,
     Interpreter,
+    LoopWay,
     Rule,
     RunNote,
     Severity,
@@ -15,7 +16,9 @@ from gradcheck_tool import (
     State,
     Tracker,
     Violation,
+    common_loop,
     facts,
+    loop_way,
     nodes,
     places,
     when,
@@ -58,9 +61,11 @@ class DiscardedWindows(Tracker):
     """
 
     derives = (WindowDiscarded,)
-    # By parameter and place: clearings in loops that throw gradients away, and steps.
-    losses = RunNote[tuple[int, int], tuple[Site, str]]()
-    steps = RunNote[tuple[int, int], tuple[Site, Site, str]]()
+    # By parameter and place: clearings in loops that throw gradients away, and steps with their backward.
+    losses = RunNote[tuple[int, int], tuple[LoopWay, str]]()
+    steps = RunNote[tuple[int, int], tuple[LoopWay, LoopWay, str]]()
+    # By place.
+    backwards = RunNote[int, LoopWay]()
     # The program reads the `.grad` of something, which a step need not apply then.
     looked_at = False
 
@@ -70,52 +75,57 @@ class DiscardedWindows(Tracker):
 
     def on_gradients_cleared(self, m: Interpreter, s: State, fact: facts.GradientsCleared) -> None:
         """Remember where gradients are discarded in a loop."""
-        if fact.parameters and fact.is_fresh and m.places.loop_of(fact.site) is not None:
-            self.losses[fact.parameters[0].id, id(fact.site.node)] = (fact.site, fact.target)
+        if fact.parameters and fact.is_fresh:
+            way = loop_way(m.places, s, fact.site)
+            if way is not None:
+                self.losses[fact.parameters[0].id, id(fact.site.node)] = (way, fact.target)
+
+    def on_backward_ran(self, m: Interpreter, s: State, fact: facts.BackwardRan) -> None:
+        """Remember how a loop leads to a backward."""
+        way = loop_way(m.places, s, fact.run.site)
+        if way is not None:
+            self.backwards[id(fact.run.site.node)] = way
 
     def on_stepped(self, m: Interpreter, s: State, fact: facts.Stepped) -> None:
         """Remember where gradients are applied in a loop."""
         params = [p for p in fact.parameters if s[p].grad_state in ("fresh", "mixed", "scaled")]
-        if not params or m.places.loop_of(fact.site) is None:
-            return
-        backward = s[params[0]].backward_site
-        if backward is not None:
-            self.steps[params[0].id, id(fact.site.node)] = (fact.site, backward, fact.name)
+        way = loop_way(m.places, s, fact.site) if params else None
+        site = s[params[0]].backward_site if params else None
+        backward = self.backwards.get(id(site.node)) if site is not None else None
+        if way is not None and backward is not None:
+            self.steps[params[0].id, id(fact.site.node)] = (way, backward, fact.name)
 
     def on_run_ended(self, m: Interpreter, s: State, fact: facts.RunEnded) -> None:
         """Report windows that are discarded."""
-        for event in self._discarded(m.places):
+        for event in self._discarded():
             self.report(event)
 
-    def _discarded(self, around: places.Places) -> Iterator[WindowDiscarded]:
+    def _discarded(self) -> Iterator[WindowDiscarded]:
         """Clearings in every iteration of a loop of which only every k-th steps."""
-        for (number, _), (site, target) in self.losses.items():
+        for (number, _), (clear, target) in self.losses.items():
             steps = [step for (first, _), step in self.steps.items() if first == number]
-            found = [
-                _guard(around, site, step, back) for step, back, _ in steps if _may_meet(around, site, step)
-            ]
+            conditions = [_guard(clear, step, back) for step, back, _ in steps]
+            found = [condition for condition in conditions if condition is not None]
             if found and all(found):
-                yield WindowDiscarded(site=site, target=target, optimizer=steps[0][2], condition=found[0])
+                yield WindowDiscarded(
+                    site=clear.site, target=target, optimizer=steps[0][2], condition=found[0]
+                )
             elif not found and not self.looked_at:
-                after = [name for step, back, name in steps if _steps_after(around, site, step, back)]
+                after = [name for step, back, name in steps if _steps_after(clear, step, back)]
                 if after and len(after) == len(steps):
-                    yield WindowDiscarded(site=site, target=target, optimizer=after[0], condition="")
+                    yield WindowDiscarded(site=clear.site, target=target, optimizer=after[0], condition="")
 
 
-def _steps_after(around: places.Places, clear: Site, step: Site, backward: Site) -> bool:
+def _steps_after(clear: LoopWay, step: LoopWay, backward: LoopWay) -> bool:
     """Does a loop clear and add gradients in all of its rounds, and the loop around it step after it?"""
-    inner, outer = around.loop_of(clear), around.loop_of(step)
-    if inner is None or outer is None or type(inner.node).__name__ != "For" or _may_end(inner.node):
+    inner, outer = common_loop(clear, backward), step.loops[0]
+    if inner is None or type(inner.node).__name__ != "For" or _may_end(inner.node):
         return False
-    outside = [places.path_to(outer.node, at) for at in (inner.node, step.node)]
-    ways = [places.path_to(inner.node, site.node) for site in (clear, backward)]
-    if outside[0] is None or outside[1] is None or ways[0] is None or ways[1] is None:
+    if not (clear.is_within(outer) and backward.is_within(outer)) or outer is inner:
         return False
-    return (
-        not places.branches(ways[0])
-        and places.precedes(ways[0], ways[1])
-        and places.precedes(outside[0], outside[1])
-    )
+    ways = [way.within(inner) for way in (clear, backward)]
+    starts = clear.within(outer).precedes(step.within(outer))
+    return not ways[0].branches and ways[0].precedes(ways[1]) and starts
 
 
 def _may_end(loop: Any) -> bool:
@@ -123,30 +133,22 @@ def _may_end(loop: Any) -> bool:
     return type(loop).__name__ in ("Break", "Return", "Raise") or any(map(_may_end, loop.children))
 
 
-def _may_meet(around: places.Places, clear: Site, step: Site) -> bool:
-    """May the step run in the loop of the clearing? One in a loop of its own elsewhere does not."""
-    loop, other = around.loop_of(clear), around.loop_of(step)
-    return loop is None or other is None or other is loop or places.path_to(loop.node, step.node) is not None
+def _guard(clear: LoopWay, step: LoopWay, backward: LoopWay) -> str | None:
+    """The modulo test that guards the step but neither the backward nor the clearing; '' if there is none.
 
-
-def _guard(around: places.Places, clear: Site, step: Site, backward: Site) -> str:
-    """The modulo test that guards the step but neither the backward nor the clearing; '' if there is none."""
-    loop = around.loop_of(clear)
-    if loop is None or around.loop_of(step) is not loop:
+    None where the step is not in the innermost loop around the clearing and the backward. A loop around the
+    step alone is one that the clearing is in as well, such as one over call-backs.
+    """
+    loop = common_loop(clear, backward)
+    if loop is None or not step.is_within(loop):
+        return None
+    clear, step, backward = (way.within(loop) for way in (clear, step, backward))
+    tests = [test for test in step.counters if not backward.passes(test)]
+    own = clear.counters
+    if not tests or len(own) != len(clear.branches) or not step.iterated() <= clear.iterated():
         return ""
-    ways = [places.path_to(loop.node, site.node) for site in (clear, step, backward)]
-    if ways[0] is None or ways[1] is None or ways[2] is None:
-        return ""
-    tests = [
-        test for test in places.counters(ways[1], loop.node) if not any(node is test for node in ways[2])
-    ]
-    own = places.counters(ways[0], loop.node)
-    if not tests or len(own) != len(places.branches(ways[0])):
-        return ""
-    condition = places.condition_of(step, tests[0], ways[1])
-    if own and not (
-        places.condition_of(clear, own[0], ways[0]) == condition and places.precedes(ways[0], ways[2])
-    ):
+    condition = step.condition_of(tests[0])
+    if own and not (clear.condition_of(own[0]) == condition and clear.precedes(backward)):
         return ""
     return condition
 

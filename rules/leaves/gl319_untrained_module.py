@@ -92,6 +92,8 @@ class Untrained(Tracker):
                 for name, p in _left_out(s, ref, strays, held):
                     if p.id < optimizer.id:  # later ones are looked for by `_check_later`
                         self._suspect(m, s, fact, p, f"{s[ref].name}.{name}", {p})
+                for name, at, own in _heads_left_out(s, ref, strays, held):
+                    self._suspect(m, s, fact, at, f"{s[ref].name}.{name}", own)
 
     def _suspect(
         self, m: Interpreter, s: State, fact: facts.Stepped, subject: Ref, name: str, own: set[Ref]
@@ -149,6 +151,35 @@ def _left_out(s: State, top: Ref, strays: set[Ref], held: set[Value]) -> Iterato
             yield from ((f"{prefix}.{name}".lstrip("."), p) for name, p in own if p in strays)
 
 
+def _heads_left_out(
+    s: State, top: Ref, strays: set[Ref], held: set[Value]
+) -> Iterator[tuple[str, Ref, set[Ref]]]:
+    """Sub-modules that no optimizer has, and that compute from what trained ones have computed.
+
+    Those that trained ones compute from may be meant to stay as they are: features for a new head.
+    """
+    behind: set[Value] | None = None
+    found: list[str] = []
+    for prefix, at in module_tree.modules(s, top):
+        own = {p for _, p in module_tree.named_parameters(s, at)[0]}
+        if not prefix or not own or not own <= strays or any(prefix.startswith(f"{name}.") for name in found):
+            continue
+        behind = _computed_from(s, held) if behind is None else behind
+        uses = (set(node.inputs) for _, node in s.records(Node) if not own.isdisjoint(node.inputs))
+        if any(not behind.isdisjoint(inputs) for inputs in uses) and not _JUDGES.search(prefix):
+            found.append(prefix)
+            yield prefix, at, own
+
+
+def _computed_from(s: State, leaves: set[Value]) -> set[Value]:
+    """The nodes of the graph that depend on leaves; what a node depends on was made before it."""
+    found: set[Value] = set()
+    for ref, node in sorted(s.records(Node), key=lambda each: each[0].id):
+        if not leaves.isdisjoint(node.inputs) or not found.isdisjoint(node.inputs):
+            found.add(ref)
+    return found
+
+
 def _is_trained(tensor: Tensor) -> bool:
     return bool(tensor.is_param and tensor.requires_grad and tensor.grad_state in ("fresh", "mixed"))
 
@@ -160,9 +191,9 @@ class UntrainedModuleRule(Rule):
 
     A newly made module (often a loss with parameters, such as a centre loss or a learned weighting)
     whose parameters get gradients in a training loop, while the optimizer that steps there has others
-    only. Also a single parameter of a module whose sub-modules are all trained. A network that is called a
-    critic, a teacher, a victim or the like, and only judges what the optimizer trains, is meant to stay as
-    it is.
+    only. Also a single parameter of a module whose sub-modules are all trained, and a new layer that
+    computes from what trained ones have computed, such as a head. A network that is called a critic, a
+    teacher, a victim or the like, and only judges what the optimizer trains, is meant to stay as it is.
 
     ## Why it is wrong
 

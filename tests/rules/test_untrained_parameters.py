@@ -67,6 +67,36 @@ symptom = train(nn.Linear(3, 2), Distance()) == [1, 1]
         "SGD(net.parameters(),",
         "SGD([*net.parameters(), *criterion.parameters()],",
     ),
+    "a new head behind a part that is trained": Mistake(
+        HEAD
+        + """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(3, 4), nn.Tanh())
+        self.head = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 2))
+
+    def forward(self, x):
+        return self.head(self.body(x))
+
+def groups(net):
+    found = []
+    for name, parameter in net.body.named_parameters():
+        found.append({"params": [parameter], "lr": 0.2 if "bias" in name else 0.1})
+    return found
+
+net = Net()
+optimizer = torch.optim.SGD(groups(net))  # <- GL319
+start = net.head[0].weight.detach().clone()
+for _ in range(3):
+    optimizer.zero_grad()
+    net(torch.ones(5, 3)).pow(2).sum().backward()
+    optimizer.step()
+symptom = torch.equal(start, net.head[0].weight)
+""",
+        "net.body.named_parameters()",
+        "net.named_parameters()",
+    ),
     "a head is replaced after the optimizer was made and the network was frozen": Mistake(
         HEAD
         + """
@@ -187,6 +217,45 @@ def test_a_layer_of_an_unknown_model_is_replaced_after_its_optimizer_was_made() 
 def test_a_head_of_an_unknown_model_is_replaced_after_the_model_was_frozen() -> None:
     frozen = OPEN.replace("model.fc =", "model.requires_grad_(False)\n    model.fc =")
     assert [finding.code for finding in told(frozen)] == ["GL318"]
+
+
+PARTS = """
+import torch
+from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.head, self.critic = nn.Linear(2, 2), nn.Linear(2, 2), nn.Linear(2, 1)
+
+    def forward(self, x):
+        return self.critic(self.head(self.body(x)))
+
+def train(loader, path):
+    net = Net()
+    PREPARE
+    optimizer = torch.optim.SGD(PARAMETERS, lr=0.1)
+    for x in loader:
+        optimizer.zero_grad()
+        net(x).sum().backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("prepare", "parameters", "codes"),
+    [
+        ("pass", "net.body.parameters()", ["GL319"]),
+        ("pass", "[*net.body.parameters(), *net.head.parameters()]", []),  # the critic judges
+        ("pass", "[*net.head.parameters(), *net.critic.parameters()]", []),  # features for a new head
+        ("net.head.requires_grad_(False)", "net.body.parameters()", []),
+        ("net.load_state_dict(torch.load(path))", "net.body.parameters()", []),
+        ("net.head.load_state_dict(torch.load(path))", "net.body.parameters()", []),
+        ("other = torch.optim.SGD(net.head.parameters(), lr=1.0)", "net.body.parameters()", []),
+    ],
+)
+def test_parts_that_no_optimizer_has(prepare: str, parameters: str, codes: list[str]) -> None:
+    program = PARTS.replace("PREPARE", prepare).replace("PARAMETERS", parameters)
+    assert [finding.code for finding in told(program)] == codes
 
 
 UNUSED = """
