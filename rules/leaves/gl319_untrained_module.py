@@ -89,10 +89,11 @@ class Untrained(Tracker):
             if own.isdisjoint(held):
                 self._suspect(m, s, fact, ref, s[ref].name, own)
             else:
-                for name, p in _left_out(s, ref, strays, held):
-                    if p.id < optimizer.id:  # later ones are looked for by `_check_later`
-                        self._suspect(m, s, fact, p, f"{s[ref].name}.{name}", {p})
-                for name, at, own in _heads_left_out(s, ref, strays, held):
+                # Later ones are looked for by GL318.
+                earlier = {p for p in strays if p.id < optimizer.id}
+                for name, p in _left_out(s, ref, earlier, held):
+                    self._suspect(m, s, fact, p, f"{s[ref].name}.{name}", {p})
+                for name, at, own in _heads_left_out(s, ref, earlier, held):
                     self._suspect(m, s, fact, at, f"{s[ref].name}.{name}", own)
 
     def _suspect(
