@@ -11,7 +11,7 @@ from gradcheck_tool.domain.records import Class, Func
 from gradcheck_tool.domain.values import Ref
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.ir import nodes as ir
-from gradcheck_tool.library.torch.module_names import MODULE, MODULE_API
+from gradcheck_tool.library.torch.module_names import MODULE, MODULE_API, MODULE_NAME
 from gradcheck_tool.library.torch.settings import is_named_number, is_named_settings
 
 if TYPE_CHECKING:
@@ -22,13 +22,6 @@ if TYPE_CHECKING:
 
 # What hardly anything has but modules.
 PARAMETERS = frozenset({"parameters", "named_parameters"})
-# What modules are called. `get_model` and the like are what functions are called that give one.
-MODULE_NAME = re.compile(
-    r"^(?!_?(?:get|set|load|save|build|make|create|define|init|setup|reset|update|freeze|wrap|unwrap|print)_)"
-    r"(?:.*_)?(?:model|net|network|module|generator|discriminator|encoder|decoder|backbone|classifier|critic|"
-    r"actor|policy|student|net[A-Z]\w*|net_[gdGD]|[a-z]*net|vgg|[GD](?:_[A-Z0-9]+)?|gen|disc|denoiser|"
-    r"enc|dec|autoencoder|vae|mlp|cnn|gnn|rnn|lstm|gru|bert|gpt|qf)(?:_?\d)?$"
-)
 # Methods that compute with the parameters of a module, as `forward` does.
 PASS_NAME = re.compile(r"(?:forward|encode|decode|embed|extract)(?:_|$)|\w+_forward$")
 # What objects of all kinds have: it tells of no class.

@@ -14,7 +14,6 @@ from gradcheck_tool.analysis.annotations import is_whole, named_class, role_of
 from gradcheck_tool.analysis.cast import Cast
 from gradcheck_tool.analysis.class_fit import (
     COMMON,
-    MODULE_NAME,
     PARAMETERS,
     asks_to_compute,
     fits,
@@ -46,7 +45,7 @@ from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.imports import import_module, module_variables, resolve_import
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.held_parameters import hold
-from gradcheck_tool.library.torch.module_names import MODULE, MODULE_API
+from gradcheck_tool.library.torch.module_names import MODULE, MODULE_API, MODULE_NAME
 from gradcheck_tool.library.torch.module_tree import STAND_IN, named_parameters, parameters_of
 from gradcheck_tool.library.torch.opaque_modules import HAS_PARAMETERS, criterion, opaque_module
 from gradcheck_tool.library.torch.settings import note_default, note_settings

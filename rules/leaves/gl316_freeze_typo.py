@@ -26,6 +26,7 @@ from gradcheck_tool import (
     Violation,
     facts,
     in_class,
+    may_be_module,
     module_tree,
     places,
     renamed,
@@ -88,17 +89,24 @@ class Flags(Tracker):
             return
         record = s.get(fact.object, Instance)
         is_opaque = record is not None and "#group" in record.attrs
+        is_assumed = False
         if record is None or is_opaque:
+            site = m.site(s, i.node)
             is_flag = i.name == "requires_grad" and fact.value in (TRUE, FALSE)
-            has_none = is_flag and (is_opaque or _is_unknown_layer(m, m.site(s, i.node)))
+            has_none = is_flag and (is_opaque or _is_unknown_layer(m, site))
+            if is_flag and not has_none and not _OWN_FLAG.search(site.module.source):
+                called = places.receiver_text(site).rpartition(".")[2]
+                is_assumed = has_none = may_be_module(s, fact.object, called)
         else:
             has_none = i.name not in record.attrs and _is_foreign(s, fact.object, record, i.name)
         if has_none and self.once(id(i)):
-            self._flag(m, s, "module", i)
+            self._flag(m, s, "module", i, is_assumed=is_assumed)
 
-    def _flag(self, m: Interpreter, s: State, receiver: str, i: Any) -> None:
+    def _flag(self, m: Interpreter, s: State, receiver: str, i: Any, *, is_assumed: bool = False) -> None:
         site = m.site(s, i.node)
-        self.report(FlagWrite(site=site, receiver=receiver, subject=places.receiver_text(site), name=i.name))
+        subject = places.receiver_text(site)
+        assumes = (f"`{subject}` is a module",) if is_assumed else ()
+        self.report(FlagWrite(site=site, receiver=receiver, subject=subject, name=i.name, assumes=assumes))
 
     def on_compared(self, m: Interpreter, s: State, fact: facts.Compared) -> None:
         """`p.requires_grad == False` as a statement."""

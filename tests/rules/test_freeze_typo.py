@@ -12,6 +12,7 @@ from tests.cases import (
     check_mistake,
     each,
 )
+from tests.open_programs import told
 from tests.running import events
 
 # Silent mistakes, and what corrects them.
@@ -136,3 +137,38 @@ class Node:
 )
 def test_objects_with_children_of_another_kind_are_no_layers(head: str, count: int) -> None:
     assert len(events(NODES.format(head=head), "FlagWrite")) == count
+
+
+OUT_OF_SIGHT = """
+import clip
+from torch import nn
+
+class Wrapper(nn.Module):
+    def __init__(self, visual):
+        super().__init__()
+        self.visual, self.scale = visual, visual.scale
+
+    def forward(self, x):
+        return self.visual(x) * self.scale
+
+def build():
+    backbone, preprocess = clip.load("ViT-B/32")
+    model = Wrapper(backbone.visual)
+    {}.requires_grad = False
+    return model
+"""
+
+
+@pytest.mark.parametrize(
+    ("frozen", "codes"),
+    [
+        ("backbone", ["GL316"]),  # by its name
+        ("model.visual", ["GL316"]),  # a module calls it
+        ("model.scale", []),
+        ("preprocess", []),
+    ],
+)
+def test_modules_that_are_made_out_of_sight(frozen: str, codes: list[str]) -> None:
+    found = told(OUT_OF_SIGHT.format(frozen))
+    assert [finding.code for finding in found] == codes
+    assert all(finding.assumes == (f"`{frozen}` is a module",) for finding in found)

@@ -1,4 +1,6 @@
-"""What every module has, and what wrappers of modules have."""
+"""What every module has, what wrappers of modules have, and what modules are called."""
+
+import re
 
 # What is no method of every module.
 _OTHER = frozenset({"module", "register_module", "training", "__class__", "__dict__"})
@@ -66,3 +68,10 @@ register_full_backward_pre_hook register_load_state_dict_post_hook register_load
 register_state_dict_post_hook register_state_dict_pre_hook set_extra_state set_submodule xpu
 """
 MODULE_ATTRIBUTES = MODULE_API | frozenset(_BESIDES.split())
+# What modules are called. `get_model` and the like are what functions are called that give one.
+MODULE_NAME = re.compile(
+    r"^(?!_?(?:get|set|load|save|build|make|create|define|init|setup|reset|update|freeze|wrap|unwrap|print)_)"
+    r"(?:.*_)?(?:model|net|network|module|generator|discriminator|encoder|decoder|backbone|classifier|critic|"
+    r"actor|policy|student|net[A-Z]\w*|net_[gdGD]|[a-z]*net|vgg|[GD](?:_[A-Z0-9]+)?|gen|disc|denoiser|"
+    r"enc|dec|autoencoder|vae|mlp|cnn|gnn|rnn|lstm|gru|bert|gpt|qf)(?:_?\d)?$"
+)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.domain.records import Class, Instance
 from gradcheck_tool.domain.values import GRAPH, Const, Ref, Symbol, Value, unknown
 from gradcheck_tool.library.torch.graph_symbols import constant_symbol
+from gradcheck_tool.library.torch.module_names import MODULE_NAME
 from gradcheck_tool.library.torch.module_tree import is_module
 from gradcheck_tool.library.torch.opaque_modules import (
     call_is_recorded,
@@ -45,6 +46,12 @@ def note_layers(s: State, values: Iterable[Value]) -> None:
     """A list of modules keeps what nothing else is known of: they are modules."""
     for value in values:
         note_layer(s, value, "")
+
+
+def may_be_module(s: State, value: Value, name: str) -> bool:
+    """Is something of which little is known a module: a layer that a module calls, or one by its name?"""
+    is_unknown = isinstance(value, Symbol) and value.kind is None
+    return is_unknown and (Symbol(("layer", value)) in s.memory or MODULE_NAME.search(name) is not None)
 
 
 def one_of_layers(s: State, value: Symbol) -> Symbol | None:
