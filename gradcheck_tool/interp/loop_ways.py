@@ -16,21 +16,35 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """A part of a way within one function: the nodes from its body, or from a loop, down to a place."""
+    """A part of a way within one function: the nodes from its body, or from a loop, down to a place.
+
+    `loops` are those of the function around the place, from the innermost to the outermost.
+    """
 
     site: Site
     nodes: tuple[Any, ...]
+    loops: tuple[ir.Loop, ...]
+
+    def within(self, loop: ir.Loop) -> Leg:
+        """The part below one of the loops; a comprehension is one as a whole."""
+        number = next(i for i, each in enumerate(self.loops) if each is loop)
+        cut = next((i for i, node in enumerate(self.nodes) if node is loop.node), 0)
+        return Leg(self.site, self.nodes[cut:], self.loops[:number])
 
 
 @dataclass(frozen=True, slots=True)
 class LoopWay:
-    """The calls that lead to a place, each with the nodes down to it, and the loops around all of them.
+    """The calls that lead to a place, each with the nodes down to it.
 
-    The innermost loop comes first. One of a function that calls another is around what the other does.
+    A loop of a function that calls another is around what the other does.
     """
 
     legs: tuple[Leg, ...]
-    loops: tuple[ir.Loop, ...]
+
+    @property
+    def loops(self) -> tuple[ir.Loop, ...]:
+        """The loops around the place, from the innermost to the outermost."""
+        return tuple(loop for leg in reversed(self.legs) for loop in leg.loops)
 
     @property
     def site(self) -> Site:
@@ -49,11 +63,8 @@ class LoopWay:
 
     def within(self, loop: ir.Loop) -> LoopWay:
         """The part of the way below a loop that is around the place."""
-        inner = self.loops[: next(i for i, each in enumerate(self.loops) if each is loop)]
-        start = next(i for i, leg in enumerate(self.legs) if any(node is loop.node for node in leg.nodes))
-        first = self.legs[start]
-        cut = next(i for i, node in enumerate(first.nodes) if node is loop.node)
-        return LoopWay((Leg(first.site, first.nodes[cut:]), *self.legs[start + 1 :]), inner)
+        start = next(i for i, leg in enumerate(self.legs) if any(each is loop for each in leg.loops))
+        return LoopWay((self.legs[start].within(loop), *self.legs[start + 1 :]))
 
     def is_within(self, loop: ir.Loop) -> bool:
         """Does a loop run the place again?"""
@@ -70,11 +81,11 @@ class LoopWay:
 
     def iterated(self) -> set[str]:
         """The texts of what the loops on the way go through."""
-        found = set()
-        for leg in self.legs:
-            inner = (getattr(loop.node, "iter", loop.node) for loop in self.loops if loop.node in leg.nodes)
-            found |= {text_of(leg.site, node) for node in inner}
-        return found
+        return {
+            text_of(leg.site, getattr(loop.node, "iter", loop.node))
+            for leg in self.legs
+            for loop in leg.loops
+        }
 
     def precedes(self, other: LoopWay) -> bool:
         """Of two ways down from the same loop, does this one lead to the earlier place?"""
@@ -89,18 +100,14 @@ class LoopWay:
 def loop_way(around: Places, s: State, site: Site) -> LoopWay | None:
     """The way to a place that runs now; None where no loop is around it or around a call on the way."""
     legs: list[Leg] = []
-    loops: list[ir.Loop] = []
     at: Site | None = site
     for frame in reversed(s.frames):
-        if at is None:
+        nodes = path_to(s[frame].function.node, at.node) if at is not None else None
+        if at is None or nodes is None:
             break
-        nodes = path_to(s[frame].function.node, at.node)
-        if nodes is None:
-            break
-        legs.insert(0, Leg(at, tuple(nodes)))
-        loops += around.loops_around(at)
+        legs.insert(0, Leg(at, tuple(nodes), tuple(around.loops_around(at))))
         at = s[frame].site
-    return LoopWay(tuple(legs), tuple(loops)) if loops else None
+    return LoopWay(tuple(legs)) if any(leg.loops for leg in legs) else None
 
 
 def common_loop(first: LoopWay, second: LoopWay) -> ir.Loop | None:

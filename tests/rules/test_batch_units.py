@@ -138,7 +138,13 @@ class Runner:
 
 
 def test_methods_clear_and_step() -> None:
-    assert _found(METHODS.replace("BEGIN", "self.optimizer.zero_grad()")) == [("GL405", 9)]
+    source = METHODS.replace("BEGIN", "self.optimizer.zero_grad()")
+    assert _found(source) == [("GL405", 9)]
+    head, _, body = source.rpartition("    def fit")
+    batch = body[body.index("            self.begin") :].replace("            ", "        ")
+    inside = f"{head}    def batch(self, step, x, y):\n{batch}\n    def fit(self, loader):\n        "
+    called = "[self.batch(step, x, y) for step, (x, y) in enumerate(loader)]\n"
+    assert _found(inside + called) == [("GL405", 9)]
 
 
 def test_methods_clear_and_step_for_one_window() -> None:
