@@ -58,34 +58,36 @@ def truth_of_elements(c: FunctionClass) -> Iterator[FunctionDefect]:
             limit = c.backward.maker(other)
             # Compared with None or a text, a tensor is one thing and not its elements.
             is_number = isinstance(limit, ir.Const) and isinstance(limit.value, (int, float, complex))
-            name = _name(c.backward, side)
-            if (
-                is_number
-                and name
-                and (c.backward.source(side) in cotangents or _place(c.backward, side) in saved)
-            ):
+            base = _base(c.backward, side)
+            name = _name(c.backward, base)
+            is_of_each = c.backward.source(base) in cotangents or _place(c.backward, base) in saved
+            if is_number and name and is_of_each:
                 yield defect(c, asked.node, "truth-of-elements", name)
 
 
-def _elements_of(body: FunctionBody, reg: int, depth: int = 8) -> str | None:
+def _elements_of(body: FunctionBody, reg: int) -> str | None:
     """The tensor argument that has the shape of a value, if each element is computed of one of its own."""
+    source = body.source(_base(body, reg))
+    return source if isinstance(source, str) else None
+
+
+def _base(body: FunctionBody, reg: int, depth: int = 8) -> int:
+    """What has the shape of a value, each element of which is computed of one of its own."""
     source = body.source(reg)
-    if isinstance(source, str):
-        return source
-    made = body.made.get(source)
-    if made is None or not depth:
-        return None
+    made = body.made.get(source) if isinstance(source, int) else None
+    inner: int | None = None
     if isinstance(made, ir.Call):
         func = body.made.get(made.func)
         if not isinstance(func, ir.GetAttr):
-            return None
+            return reg
         if func.name in LIKE_FIRST and body.is_library(func.obj):
-            return _elements_of(body, made.args[0].value, depth - 1) if made.args else None
-        return _elements_of(body, func.obj, depth - 1) if func.name in OF_EACH else None
-    if isinstance(made, (ir.BinOp, ir.Compare)):
+            inner = made.args[0].value if made.args else None
+        elif func.name in OF_EACH:
+            inner = func.obj
+    elif isinstance(made, (ir.BinOp, ir.Compare)):
         sides = [side for side in (made.left, made.right) if not isinstance(body.maker(side), ir.Const)]
-        return _elements_of(body, sides[0], depth - 1) if len(sides) == 1 else None
-    return None
+        inner = sides[0] if len(sides) == 1 else None
+    return reg if inner is None or not depth else _base(body, inner, depth - 1)
 
 
 def _saved(c: FunctionClass, forward: FunctionBody, argument: str) -> set[int]:

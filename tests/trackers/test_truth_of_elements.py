@@ -33,10 +33,12 @@ DRIVER = "Spike.apply(torch.ones(3, requires_grad=True)).sum().backward()\n"
 WRONG = {
     "what is saved": ("potential < 0", "potential < 0"),
     "the gradient": ("potential < 0", "0 == grad"),
+    "what is computed of each element": ("potential < 0", "torch.abs(potential.detach() - 1) < 0.5"),
 }
 RIGHT = {
     "a number of the forward": ("potential < 0", "ctx.threshold < 0"),
     "one number of all elements": ("potential < 0", "potential.sum() < 0"),
+    "the largest distance": ("potential < 0", "(potential - 1).abs().max() < 0.5"),
     "any of them": ("potential < 0", "(potential < 0).any()"),
     "a mark that is no tensor": ("potential < 0", "grad == UNUSED"),
     "nothing": ("potential < 0", "grad == None"),
