@@ -185,7 +185,9 @@ def _cut_off(method: _Method, reg: int) -> list[nodes.GetAttr] | None:
                 results |= {
                     load.dst
                     for load in method.instrs
-                    if isinstance(load, nodes.LoadName) and load.name == i.name
+                    if isinstance(load, nodes.LoadName)
+                    and load.name == i.name
+                    and method.source(load.dst) in (load.dst, use.dst)
                 }
         for result in results:
             cuts = [i for i in method.uses(result) if isinstance(i, nodes.GetAttr) and i.name in _CUTS]

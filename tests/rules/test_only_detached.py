@@ -38,6 +38,14 @@ def test_what_is_trained_and_only_detached_is_found() -> None:
     assert found[0].trace[0].location.start.row == 7
 
 
+def test_the_detached_may_take_the_name_of_what_is_detached() -> None:
+    cut = "        features = features.detach()\n        return"
+    program = TRAINER.format(given="features")
+    assert [finding.code for finding in told(program.replace("        return", cut))] == ["GL520"]
+    maybe = cut.replace("        features", "        if batch.frozen:\n            features")
+    assert told(program.replace("        return", maybe)) == []
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [

@@ -1,8 +1,8 @@
 """What the text of a custom `autograd.Function` says for certain, without running it.
 
 The pass looks at the code of forward, backward and setup_context: which register holds which argument,
-what is kept on ctx, what is returned. A name that is bound more than once stands for nothing known, so
-that every doubt ends in silence.
+what is kept on ctx, what is returned. A name that may stand for one thing or another stands for nothing
+known, so that every doubt ends in silence.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.ir.dataflow import successors
 from gradcheck_tool.ir.named_operators import with_operators
 from gradcheck_tool.ir.operands import reads
+from gradcheck_tool.ir.reaching import only_definitions
 from gradcheck_tool.ir.wording import one_line
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class FunctionBody:
         self.ends = [block.terminator for block in blocks if _only_way(block) is None]
         self.made: dict[int, ir.Instr] = {}
         self.stores: dict[str, list[ir.StoreName]] = {}
+        self._definitions = only_definitions(function, blocks)
         for i in self.instrs:
             if isinstance(i, ir.StoreName):
                 self.stores.setdefault(i.name, []).append(i)
@@ -88,6 +90,14 @@ class FunctionBody:
             made = self.made.get(reg)
             if not isinstance(made, ir.LoadName) or made.scope is not ir.Scope.LOCAL:
                 return reg
+            definition = self._definitions.get(reg)
+            if isinstance(definition, str):
+                return definition
+            if definition is not None:
+                if definition.augmented:
+                    return reg
+                reg = definition.src
+                continue
             stores = [store for store in self.stores.get(made.name, ()) if not store.augmented]
             if not stores and made.name in self.params:
                 return made.name
