@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.interp.places import branches, condition_of, counters, path_to, precedes, text_of
+from gradcheck_tool.interp.places import branches, condition_of, counters, precedes, text_of
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.events import Site
@@ -102,12 +102,36 @@ def loop_way(around: Places, s: State, site: Site) -> LoopWay | None:
     legs: list[Leg] = []
     at: Site | None = site
     for frame in reversed(s.frames):
-        nodes = path_to(s[frame].function.node, at.node) if at is not None else None
-        if at is None or nodes is None:
+        nodes = _path(s[frame].function, at.node) if at is not None else ()
+        if at is None or not nodes:
             break
-        legs.insert(0, Leg(at, tuple(nodes), tuple(around.loops_around(at))))
+        legs.insert(0, Leg(at, nodes, tuple(around.loops_around(at))))
         at = s[frame].site
     return LoopWay(tuple(legs)) if any(leg.loops for leg in legs) else None
+
+
+def _path(function: ir.Function, node: Any) -> tuple[Any, ...]:
+    """The nodes from the whole of a function down to one of them; none where it is not below."""
+    above = function.worked_out(_above)
+    path = [node]
+    while node is not function.node:
+        node = above.get(id(node))
+        if node is None:
+            return ()
+        path.append(node)
+    return tuple(reversed(path))
+
+
+def _above(function: ir.Function) -> dict[int, Any]:
+    """What each node of a function is directly below."""
+    found: dict[int, Any] = {}
+    todo: list[Any] = [function.node]
+    while todo:
+        node = todo.pop()
+        for child in node.children:
+            found[id(child)] = node
+            todo.append(child)
+    return found
 
 
 def common_loop(first: LoopWay, second: LoopWay) -> ir.Loop | None:
