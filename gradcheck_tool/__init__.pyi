@@ -46,6 +46,7 @@ from gradcheck_tool.domain.values import Text as Text
 from gradcheck_tool.domain.values import Tup as Tup
 from gradcheck_tool.domain.values import Value as Value
 from gradcheck_tool.engine.backward import BackwardPass as BackwardPass
+from gradcheck_tool.engine.cuts import has_zero_derivative as has_zero_derivative
 from gradcheck_tool.findings import Applicability as Applicability
 from gradcheck_tool.findings import Edit as Edit
 from gradcheck_tool.findings import Finding as Finding

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gradcheck_tool.analysis.evidence import methods_of
 from gradcheck_tool.analysis.ordinary_use import roots_in, tensors_in
-from gradcheck_tool.domain.graph import Node, Tensor
+from gradcheck_tool.domain.graph import GraphCut, Node, Tensor
 from gradcheck_tool.domain.records import Class, Instance
 from gradcheck_tool.domain.values import Ref
-from gradcheck_tool.engine.cuts import doubtful_cuts
+from gradcheck_tool.engine.cuts import doubtful_cuts, has_zero_derivative
 from gradcheck_tool.interp.havoc import reachable
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.module_tree import modules
@@ -27,14 +27,13 @@ from gradcheck_tool.triage.running import without_prose
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from gradcheck_tool.domain.graph import GraphCut
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.domain.values import Value
     from gradcheck_tool.interp.api import FrameExit, Interpreter
 
 # Cuts that nobody makes on purpose to keep a layer as it is; the others do, where it is not a Parameter that
 # the module itself has made.
-_UNMEANT = frozenset({"item", "numpy", "retensor", "non-differentiable"})
+_UNMEANT = frozenset({"item", "numpy", "retensor", "non-differentiable", "zero-derivative"})
 # Methods that give parameters their first values, or print them.
 _INITIAL = re.compile(r"__init__|.*(?:init|reset|extra_repr|fill|register).*")
 # What gives parameters their first values from outside of their module.
@@ -71,11 +70,12 @@ def note(m: Interpreter, s: State, receiver: Value | None, ends: Iterable[FrameE
     for end in ends:
         after = end.state
         roots = roots_in(after, end.value)
-        nodes, leaves = _behind(after, roots)
+        nodes, leaves, zeros = _behind(after, roots)
         kept = _kept(after, receiver)
         for leaf in (*leaves, *leaves_behind(after, kept)):
             m.program.reached.add(_place(after, leaf))
-        for cut in _cuts(after, nodes, end.value):
+        # What only decides, and gives no other gradient, may be meant for its decisions.
+        for cut in (*_cuts(after, nodes, end.value), *(zeros if leaves else ())):
             for leaf in leaves_behind(after, cut.sources):
                 one = owned.get(leaf.id)
                 if one is None:
@@ -94,10 +94,11 @@ def _owned(s: State, receiver: Ref) -> Iterator[_Owned]:
                 yield _Owned(value, whole.partition(".")[0], whole, not path)
 
 
-def _behind(s: State, roots: Iterable[Ref]) -> tuple[list[Node], list[Ref]]:
-    """The nodes and the leaves that gradients of the roots go to."""
+def _behind(s: State, roots: Iterable[Ref]) -> tuple[list[Node], list[Ref], list[GraphCut]]:
+    """The nodes and the leaves that gradients of the roots go to, and what lets only zeros pass."""
     nodes: list[Node] = []
     leaves: list[Ref] = []
+    zeros: list[GraphCut] = []
     seen: set[int] = set()
     todo: list[Value | None] = [s[root].grad_fn for root in roots]
     while todo:
@@ -108,10 +109,13 @@ def _behind(s: State, roots: Iterable[Ref]) -> tuple[list[Node], list[Ref]]:
         record = s.heap.get(at.id)
         if isinstance(record, Node):
             nodes.append(record)
-            todo += record.inputs
+            if has_zero_derivative(record):
+                zeros.append(GraphCut("zero-derivative", "", record.text, record.site, record.inputs))
+            else:
+                todo += record.inputs
         elif isinstance(record, Tensor):
             leaves.append(at)
-    return nodes, leaves
+    return nodes, leaves, zeros
 
 
 def _kept(s: State, receiver: Ref) -> list[Ref]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.domain.graph import ConstantInput, GraphCut, Tensor
+from gradcheck_tool.domain.graph import ConstantInput, GraphCut, Node, Tensor
 from gradcheck_tool.domain.records import List
-from gradcheck_tool.domain.values import Ref, Symbol, Tup, Value
+from gradcheck_tool.domain.values import NONE, Ref, Symbol, Tup, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -14,6 +14,13 @@ if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
 
 MAX_CUTS = 8
+# Operations whose derivative is zero wherever there is one.
+_ZERO = frozenset({"round", "floor", "ceil", "trunc", "fix", "sign", "sgn", "bernoulli", "normal"})
+
+
+def has_zero_derivative(node: Node) -> bool:
+    """Is it a node of an operation whose derivative is zero everywhere, and not of a custom Function?"""
+    return node.function == NONE and node.op.partition("Backward")[0].lower().rstrip("_") in _ZERO
 
 
 def cuts_of(s: State, ref: Ref) -> tuple[GraphCut, ...]:

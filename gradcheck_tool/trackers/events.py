@@ -261,8 +261,9 @@ class GraphBreak:
     history, so that its gradient is silently missing from an otherwise right backward.
 
     `kind` is `retensor` (torch.tensor, as_tensor or a constructor on tensors), `numpy`, `item`
-    (item, float, int, tolist, math functions), `detach`, `data`, `no-grad`, `non-differentiable` or
-    `create-graph` (the result of autograd.grad without create_graph). `tensor` is the text of the
+    (item, float, int, tolist, math functions), `detach`, `data`, `no-grad`, `non-differentiable`,
+    `zero-derivative` (the gradient is there, and is zero) or `create-graph` (the result of autograd.grad
+    without create_graph). `tensor` is the text of the
     value that was cut, `call` the text of what cut it, `site` where.
     """
 

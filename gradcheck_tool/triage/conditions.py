@@ -25,7 +25,9 @@ _CUT = re.compile(
     r"arg(?:max|min|sort)|[^-]>|<"
 )
 # What cuts off whatever it is given, and what may cut off a Parameter that a class has of its own.
-_CUT_ANY = re.compile(r"\.(?:item|tolist|numpy|round|sign|floor)\(|arg(?:max|min|sort)\(|topk\(|\btensor\(")
+_CUT_ANY = re.compile(
+    r"\.(?:item|tolist|numpy|round|sign|sgn|floor|ceil|trunc|fix|bernoulli)\(|arg(?:max|min|sort)\(|topk\(|\btensor\("
+)
 _CUT_PARAMETER = re.compile(r"\.(?:detach|long|int|bool)\(|\.data\b|no_grad\(|[^-]>|<|\bfloat\(")
 _BOUND = re.compile(r"\bself\.(\w+)\s*=[^=]")
 # What is bound to an attribute but None, a Parameter and what makes one.

@@ -199,6 +199,8 @@ class StarvedParameters(Rule):
             )
 
     def on_parameter_cut_off(self, event: ParameterCutOff) -> Iterator[Violation]:
+        if event.cut.kind == "zero-derivative":
+            return
         whose = "the parameters of " if event.is_layer else ""
         yield self.finding(
             event,

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 
 from gradcheck_tool import (
     BackwardPass,
-    Const,
     Event,
     GradientReach,
     Interpreter,
     Node,
+    ParameterCutOff,
     Ref,
     Rule,
     RunNote,
@@ -18,11 +18,9 @@ from gradcheck_tool import (
     StoryStep,
     Violation,
     facts,
+    has_zero_derivative,
     when,
 )
-
-# Operations whose derivative is zero wherever there is one.
-ZERO = frozenset({"round", "floor", "ceil", "trunc", "fix", "sign", "sgn", "bernoulli", "normal"})
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -97,7 +95,7 @@ def _without_zeros(s: State, run: BackwardPass) -> tuple[Node | None, set[int]]:
         node = s.get(at, Node)
         if node is None:
             leaves.add(at.id)
-        elif node.function == Const(None) and _base_name(node.op) in ZERO:
+        elif has_zero_derivative(node):
             passed = node
         else:
             seen.add(at.id)
@@ -105,16 +103,14 @@ def _without_zeros(s: State, run: BackwardPass) -> tuple[Node | None, set[int]]:
     return passed, leaves
 
 
-def _base_name(op: str) -> str:
-    return op.partition("Backward")[0].lower().rstrip("_")
-
-
 class ZeroGradientOperation(Rule):
     """Every way from the loss to its parameters passes a step function.
 
     ## What it detects
 
-    A backward in which all gradients pass `round`, `floor`, `ceil`, `trunc`, `sign` or `bernoulli`.
+    A backward in which all gradients pass `round`, `floor`, `ceil`, `trunc`, `sign` or `bernoulli`, or those
+    of a layer or a parameter. Where no backward is in sight, the result of a module's `forward` is taken to
+    be differentiated.
 
     ## Why it is wrong
 
@@ -161,5 +157,16 @@ class ZeroGradientOperation(Rule):
             event,
             f"every gradient {whose} passes `{event.op}`, whose derivative is zero, so `{event.tensor}` gets "
             "zeros",
+            "use a straight-through estimate or a smooth substitute",
+        )
+
+    def on_parameter_cut_off(self, event: ParameterCutOff) -> Iterator[Violation]:
+        if event.cut.kind != "zero-derivative":
+            return
+        whose = "the parameters of " if event.is_layer else ""
+        yield self.finding(
+            event,
+            f"every gradient from the result of `{event.module}` to {whose}`{event.parameter}` passes "
+            f"`{event.cut.call}`, whose derivative is zero",
             "use a straight-through estimate or a smooth substitute",
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gradcheck_tool.trackers.events import ParameterCutOff
+from tests.open_programs import told
 from tests.running import events
 
 LAYER = """import torch
@@ -117,3 +118,40 @@ def test_a_class_of_modules_may_derive_from_a_layer() -> None:
     assert [e.parameter for e in events(source.format(forward=forward, made=MADE), ParameterCutOff)] == [
         "self.scale"
     ]
+
+
+@pytest.mark.parametrize(
+    ("codes", "expected"),
+    [
+        ("return self.table(z.long()) * torch.sign(z)", ["self.encoder"]),
+        ("return self.table(z.long()) * torch.round(z.sigmoid())", ["self.encoder"]),
+        ("return self.table(z.long()) * (z + (torch.sign(z) - z).detach())", []),
+        ("return self.table(z.long()) * torch.sign(z) * z", []),
+        ("return torch.sign(z)", []),  # a decision
+        ("return self.table(z.long()) * (z if self.training else torch.sign(z))", []),
+    ],
+)
+def test_layers_behind_what_lets_only_zeros_pass(codes: str, expected: list[str]) -> None:
+    found = events(LAYERS.format(codes=codes), ParameterCutOff)
+    assert [event.parameter for event in found if event.cut.kind == "zero-derivative"] == expected
+
+
+BINARY = """
+import torch
+from torch import nn
+
+class Binary(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(8, 8), nn.Linear(8, 2)
+
+    def forward(self, x):
+        return self.second(torch.sign(self.first(x)))
+"""
+
+
+def test_a_derivative_that_is_zero_is_told_as_in_closed_programs() -> None:
+    found = told(BINARY)
+    assert [(finding.code, finding.location.start.row) for finding in found] == [("GL505", 11)]
+    trained = BINARY + "net = Binary()\nnet(torch.ones(1, 8)).sum().backward()\n"
+    assert [(finding.code, finding.location.start.row) for finding in told(trained)] == [("GL505", 11)]
