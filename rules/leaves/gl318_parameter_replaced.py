@@ -160,6 +160,21 @@ class Replaced(Tracker):
                     label = f"{s[owner].name}.{name}" if s[owner].name else name
                     event = ParameterReplaced(site=site, attribute=label, optimizer=fact.name, is_new=True)
                     self.hold(("late", id(site.node)), event, {value.id, fact.optimizer.id})
+            self._check_added(s, fact, ref, {p for p in strays if p.id > fact.optimizer.id})
+
+    def _check_added(self, s: State, fact: facts.Stepped, top: Ref, late: set[Ref]) -> None:
+        """Has a module of the optimizer got a whole layer since, which no optimizer has?"""
+        found: list[str] = []
+        for prefix, at in module_tree.modules(s, top):
+            own = [p for _, p in module_tree.named_parameters(s, at)[0]]
+            site = s[own[0]].site if own and late.issuperset(own) else None
+            is_inner = any(prefix.startswith(f"{name}.") for name in found)
+            if site is None or is_inner or at.id in self.replaced:
+                continue
+            found.append(prefix)
+            label = f"{s[top].name}.{prefix}" if s[top].name else prefix
+            event = ParameterReplaced(site=site, attribute=label, optimizer=fact.name, is_new=True)
+            self.hold(("late", id(site.node)), event, {fact.optimizer.id, *(p.id for p in own)})
 
     def _check_thawed(self, s: State, fact: facts.Stepped, p: Ref, name: str) -> None:
         """Suspect a parameter if it was made trainable after the optimizer was made."""
@@ -202,9 +217,10 @@ class ReplacedAfterOptimizer(Rule):
     ## What it detects
 
     An assignment of a new Parameter or sub-module to a model whose old parameters an optimizer already
-    holds, with no new optimizer and no `add_param_group` before the next step. Also
-    reported: a parameter that was frozen, and not given to the optimizer, until `requires_grad` was set; and
-    a variable or attribute that held a leaf and now holds a new one that was computed from it.
+    holds, with no new optimizer and no `add_param_group` before the next step. Also reported: a Parameter or
+    a layer that the model gets afterwards and that is trained with it; a parameter that was frozen, and not
+    given to the optimizer, until `requires_grad` was set; and a variable or attribute that held a leaf and now
+    holds a new one that was computed from it.
 
     ## Why it is wrong
 

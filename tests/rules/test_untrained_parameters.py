@@ -144,6 +144,39 @@ net.head = nn.Linear(2, 3)  # <- GL318 ParameterReplaced
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 """,
     ),
+    "a layer that is added after the optimizer was made": Mistake(
+        HEAD
+        + """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(2, 2)])
+
+    def grow(self):
+        self.layers.append(nn.Linear(2, 2))  # <- GL318 ParameterReplaced
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for stage in range(2):
+    for _ in range(2):
+        optimizer.zero_grad()
+        net(torch.ones(1, 2)).pow(2).sum().backward()
+        optimizer.step()
+    net.grow()
+start = net.layers[1].weight.detach().clone()
+optimizer.zero_grad()
+net(torch.ones(1, 2)).pow(2).sum().backward()
+optimizer.step()
+symptom = torch.equal(start, net.layers[1].weight)
+""",
+        "    net.grow()\n",
+        "    net.grow()\n    optimizer.add_param_group({'params': list(net.layers[-1].parameters())})\n",
+    ),
     "a parameter is unfrozen after the optimizer was made": Mistake(
         HEAD
         + """
