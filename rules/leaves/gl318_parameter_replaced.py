@@ -219,8 +219,8 @@ class ReplacedAfterOptimizer(Rule):
     An assignment of a new Parameter or sub-module to a model whose old parameters an optimizer already
     holds, with no new optimizer and no `add_param_group` before the next step. Also reported: a Parameter or
     a layer that the model gets afterwards and that is trained with it; a parameter that was frozen, and not
-    given to the optimizer, until `requires_grad` was set; and a variable or attribute that held a leaf and now
-    holds a new one that was computed from it.
+    given to the optimizer, until `requires_grad` was set; and a variable or attribute that held a leaf and
+    now holds a new one that was computed from it.
 
     ## Why it is wrong
 
