@@ -105,7 +105,7 @@ def better_saved_tensor(evidence: Evidence) -> str | None:
     for slot, saved in enumerate(slots):
         for label, tensor in candidates:
             fits = tensor.shape == saved.shape and tensor.dtype == saved.dtype
-            if not fits or torch.equal(tensor, saved):
+            if not fits or saved.layout != torch.strided or torch.equal(tensor, saved):
                 continue
             if _explains(evidence, reused, slot, tensor):
                 subject = f"the gradient of input {evidence.index}"

@@ -141,3 +141,28 @@ def test_a_solver_that_has_not_converged_for_a_guess_is_no_mistake(found):
 
 def test_a_mask_that_is_drawn_anew_is_one(words):
     assert words(SOLVER, "Dropped") == {"wrong"}
+
+
+PULLED = """
+import torch
+from torch.autograd import Function
+
+
+class Pulled(Function):
+    @staticmethod
+    def forward(ctx, values, places):
+        ctx.save_for_backward(values, places)
+        return torch.where(places.abs() < 0.4, places, 0.0) * values
+
+    @staticmethod
+    def backward(ctx, g):
+        values, places = ctx.saved_tensors
+        inside = places.abs() < 0.4
+        return 1.1 * g * torch.where(inside, places, 0.0), g * inside * values
+"""
+
+
+def test_where_nothing_depends_on_an_input_no_gradient_is_right(found):
+    function, made = found(PULLED)
+    report = check_function(function, made.cases[0].args, **made.cases[0].options)
+    assert "wrong" in {v.verdict for v in report.inputs}, report.text()

@@ -130,3 +130,38 @@ def test_a_wrong_guess_is_no_finding(found, code):
     errors = [f.message for f in told if f.severity is Severity.ERROR]
     assert errors == []
     assert made.cases or made.tried
+
+
+COUPLED = """
+import torch
+from torch.autograd import Function
+
+
+class Coupled(Function):
+    @staticmethod
+    def forward(ctx, x, run_function):
+        ctx.run_function = run_function
+        ctx.save_for_backward(x)
+        with torch.no_grad():
+            return x + run_function(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        with torch.enable_grad():
+            x = x.detach().requires_grad_()
+            y = ctx.run_function(x)
+        (inner,) = torch.autograd.grad(y, x, g)
+        return {gradient}, None
+"""
+
+
+@pytest.mark.parametrize(
+    ("gradient", "word"), [("g + inner", "ok"), ("0.9 * (g + inner)", "wrong"), ("g + inner.abs()", None)]
+)
+def test_a_factor_is_wrong_for_every_function_that_might_be_passed(found, gradient, word):
+    function, made = found(COUPLED.format(gradient=gradient))
+    assert bool(made.cases) == (word is not None), made.tried
+    for case in made.cases:
+        report = check_function(function, case.args, **case.options)
+        assert {v.verdict for v in report.inputs} == {word}, report.text()

@@ -15,8 +15,11 @@ from gradcheck_tool.harness.inputs.synthesised.callsites import apply_sites, cal
 from gradcheck_tool.harness.inputs.synthesised.direct import DirectSearch, Maker
 from gradcheck_tool.harness.inputs.synthesised.domains import (
     GIVEN_ONLY,
+    as_felt,
     calls_a_guess,
+    is_multiplied,
     judged,
+    nonzero,
     random_start,
     right_domain,
 )
@@ -73,7 +76,7 @@ def synthesised_cases(function: Any, ref: FunctionRef, settings: InputSettings) 
     if found.state is None and not _is_elsewhere(found):
         asked = budget.share(_CALLERS_S)
         called = captured_calls(function, ref, sites, maker, asked)
-        found = found if called else search.run(budget)
+        found = found if _moves(function, called) else search.run(budget)
     texts = tuple(map(describe, found.closest))
     made: tuple[Case, ...] = ()
     if found.state is not None:
@@ -88,10 +91,8 @@ def synthesised_cases(function: Any, ref: FunctionRef, settings: InputSettings) 
         if called:
             made, doubt = called, _doubt(function, called, ())
     elif made and not doubt and judged(function, made[0].args) == "wrong":
-        made = (
-            _right_as_called(function, captured_calls(function, ref, sites, maker, budget.share(_CALLERS_S)))
-            or made
-        )
+        called = captured_calls(function, ref, sites, maker, budget.share(_CALLERS_S))
+        made = _right_as_called(function, called, made[0].args) or made
         doubt = random_start(function, made[0].args)
     if doubt:
         return Synthesised((), doubt, texts, names)
@@ -115,14 +116,27 @@ def _doubt(function: Any, made: Sequence[Case], parameters: Sequence[Parameter])
             )
         else:
             continue
-        if judged(function, case.args) == "wrong":
+        if judged(function, case.args) == "wrong" and not (
+            calls_a_guess(case.args) and is_multiplied(function, case.args)
+        ):
             return why
     return ""
 
 
-def _right_as_called(function: Any, called: tuple[Case, ...]) -> tuple[Case, ...]:
+def _moves(function: Any, called: tuple[Case, ...]) -> bool:
+    """Whether some gradient is not zero for what callers pass: else nothing is learnt from it."""
+    return any(case.kwargs or any(nonzero(function, case.args)) for case in called)
+
+
+def _right_as_called(function: Any, called: tuple[Case, ...], made: Sequence[Any]) -> tuple[Case, ...]:
     """What callers pass, where the gradient is right for it: they may know what made-up arguments break."""
-    right = all(not case.kwargs and judged(function, case.args) == "ok" for case in called)
+    felt = nonzero(function, made)
+    right = all(
+        not case.kwargs
+        and judged(function, case.args) == "ok"
+        and as_felt(felt, nonzero(function, case.args))
+        for case in called
+    )
     return called if right else ()
 
 

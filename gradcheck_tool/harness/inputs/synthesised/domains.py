@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from gradcheck_tool.gradcheck import check_function
+from gradcheck_tool.gradcheck.probes import Draws
 from gradcheck_tool.gradcheck.rng import preserved, seed_torch
 from gradcheck_tool.gradcheck.session import quiet
 from gradcheck_tool.gradcheck.tangents import POSES
@@ -66,6 +67,18 @@ def judged(function: Any, args: Sequence[Any]) -> str:
     return next((word for word in ("surrogate", "wrong", "inconclusive") if word in words), "ok")
 
 
+def is_multiplied(function: Any, args: Sequence[Any]) -> bool:
+    """Whether the gradient at exactly these arguments is a multiple of the right one.
+
+    No function that was guessed explains that, but one that is a multiple of its argument.
+    """
+    if any(leaf is CALLED[-1].value for leaf in flatten(list(args))[0]):
+        return False
+    report = quiet(lambda: check_function(function, tuple(args), **_QUICK))
+    findings = [] if isinstance(report, Exception) else report.findings
+    return any((finding.evidence or {}).get("diagnosis") in ("factor", "sign") for finding in findings)
+
+
 def calls_a_guess(args: Sequence[Any]) -> bool:
     """Whether some argument is a function or module: what it computes was guessed, too."""
     return any(callable(leaf) for leaf in flatten(list(args))[0])
@@ -108,11 +121,14 @@ def _asked(args: Sequence[Any]) -> list[torch.Tensor]:
 def right_domain(maker: Maker, state: State, budget: Budget) -> State | None:
     """Arguments with some usual property for which the gradient is right; None where none is found."""
     budget = budget.share(_SECONDS)
+    felt = nonzero(maker.function, maker.arguments(state))
     for other in _others(state):
         if budget.over:
             return None
         args = maker.arguments(other)
         poses = _has_poses(other)
+        if not as_felt(felt, nonzero(maker.function, args)):
+            continue
         if maker.attempt_with(args).problem or (not poses and is_plainly_wrong(maker.function, args)):
             continue
         word = judged(maker.function, args)
@@ -120,6 +136,27 @@ def right_domain(maker: Maker, state: State, budget: Budget) -> State | None:
         if word == "ok" or (word == "surrogate" and poses):
             return other
     return None
+
+
+def as_felt(before: list[bool], after: list[bool]) -> bool:
+    """Whether no gradient has become zero: any is right where nothing depends on an input."""
+    return not any(a and not b for a, b in zip(before, after, strict=False))
+
+
+def nonzero(function: Any, args: Sequence[Any]) -> list[bool]:
+    """For every tensor that requires grad, whether its gradient is not zero; empty where there is none."""
+    given = [x.clone() if isinstance(x, torch.Tensor) else x for x in args]  # forward may write to them
+
+    def pull() -> list[bool]:
+        outputs = [y for y in _tensors(function.apply(*given)) if y.requires_grad]
+        sent = Draws(0).cotangent([y.detach() for y in outputs])
+        found = torch.autograd.grad(outputs, _asked(args), sent, allow_unused=True)
+        return [g is not None and bool((g.to_dense() != 0).any()) for g in found]
+
+    with preserved(), torch.enable_grad():
+        seed_torch(0)
+        felt = quiet(pull)
+    return [] if isinstance(felt, Exception) else felt
 
 
 def _has_poses(state: State) -> bool:
