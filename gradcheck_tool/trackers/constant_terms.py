@@ -64,7 +64,12 @@ def backward_call(
     breaks, terms = _constants(s, run, misses) if run.inputs is None else ((), ())
     # A tensor that is given its gradient is no loss: what made it is of another pass.
     losses = [root for root, given in zip(run.roots, run.given, strict=True) if not given]
-    made = (str(s[root].made_leaf) for root in losses if s[root].leaf and s[root].made_leaf)
+    # A hook of a loss may differentiate the rest, as it is done where gradients are cached.
+    made = (
+        str(s[root].made_leaf)
+        for root in losses
+        if s[root].leaf and s[root].made_leaf and not s[root].hooks
+    )
     return BackwardCall(
         site=run.site,
         root=root,

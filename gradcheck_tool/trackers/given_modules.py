@@ -71,9 +71,10 @@ def _of_parameter(init: FunctionBody, made: ir.Instr | None) -> str:
 
 
 def _calls(inner: FunctionBody) -> bool:
-    """Are the elements of a comprehension what a call returns?"""
+    """Are the elements of a comprehension what a call returns that is given what is gone through?"""
     added = [inner.made.get(i.value) for i in inner.instrs if isinstance(i, ir.Append)]
-    return bool(added) and all(isinstance(made, ir.Call) for made in added)
+    uses = any(isinstance(i, ir.LoadName) and i.name in inner.stores for i in inner.instrs)
+    return bool(added) and uses and all(isinstance(made, ir.Call) for made in added)
 
 
 def _stays_list(body: FunctionBody, reg: int) -> bool:

@@ -34,9 +34,12 @@ REGISTERS = frozenset(
         "setattr",
     }
 )
-# What handles modules itself, and what is there for networks that nobody trains.
+# What handles modules itself; what is there for networks that nobody trains, and what seldom has a Parameter.
 EXCUSES = REGISTERS | {"eval", "freeze", "inference_mode", "no_grad", "requires_grad", "requires_grad_"}
-NOT_TRAINED = re.compile(r"teacher|frozen|pretrained|ensemble|expert|reference|metric|eval", re.IGNORECASE)
+NOT_TRAINED = re.compile(
+    r"teacher|frozen|pretrained|ensemble|expert|reference|metric|eval|kernel|criteri|loss(?:es|_fns?)?$",
+    re.IGNORECASE,
+)
 _AROUND = frozenset({"enumerate", "reversed", "zip"})
 
 

@@ -30,6 +30,8 @@ def codes(source: str) -> list[str]:
         ("return entropy + F.l1_loss(probability, target).item()", ["GL515"]),
         ("return torch.tensor(entropy, requires_grad=True)", ["GL507"]),
         ("return torch.tensor(entropy.item(), requires_grad=True)", ["GL507"]),
+        ("cached = entropy.detach().requires_grad_(); return cached", ["GL507"]),
+        ("cached = entropy.detach().requires_grad_(); cached.register_hook(print); return cached", []),
         ("hard = (probability > 0.5).float(); return entropy * (hard * target).mean()", []),
         ("return entropy + (probability * target).mean()", []),
         ("return entropy + entropy.detach()", []),

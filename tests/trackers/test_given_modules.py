@@ -101,6 +101,8 @@ QUIET = {
     "they are run without gradients": ("return x", "with torch.no_grad(): return x"),
     "the object is no module": ("(nn.Module):", ":"),
     "what they have is kept, not they": ("= layers", "= [layer.bias for layer in layers]"),
+    "they are kernels": ("layers", "kernels"),
+    "others are made, as many as there are": ("= layers", "= [nn.Identity() for _ in layers]"),
     "another list takes their place": ("= layers", "= layers if layers else other"),
 }
 
