@@ -336,6 +336,14 @@ class Function:
             found |= {i.name for i in gets if not receiver or i.obj in of}
         return found
 
+    def attributes_written(self, receiver: str) -> set[str]:
+        """The attributes that it sets of one variable."""
+        found: set[str] = set()
+        for block in self.blocks.values():
+            of = {i.dst for i in block.instrs if isinstance(i, LoadName) and i.name == receiver}
+            found |= {i.name for i in block.instrs if isinstance(i, SetAttr) and i.obj in of}
+        return found
+
 
 @dataclass(slots=True, eq=False)
 class ModuleIR:

@@ -147,6 +147,35 @@ for x in torch.utils.data.DataLoader(args.data):
 """
 
 
+KEPT = """import argparse
+
+import torch
+from net import Net
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--data")
+args = parser.parse_args()
+net = Net(args)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+net.cost = net.inner.weight.exp().sum()
+for x in torch.utils.data.DataLoader(args.data):
+    optimizer.zero_grad()
+    loss = net(x).mean() + net.cost
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_what_a_long_forward_keeps_is_renewed_by_it(tmp_path: Path) -> None:
+    cost = "        self.penalise()\n        return self.outer"
+    method = "\n    def penalise(self):\n        self.cost = self.inner.weight.exp().sum()\n"
+    write(tmp_path, "net.py", NET.replace("        return self.outer", cost) + method)
+    write(tmp_path, "train.py", KEPT)
+    assert found(Session(tmp_path, Options()), "train.py") == []
+    write(tmp_path, "net.py", NET)
+    assert [code for _, code in found(Session(tmp_path, Options()), "train.py")] == ["GL102"]
+
+
 def test_what_a_long_forward_returns_depends_on_the_parameters(tmp_path: Path) -> None:
     write(tmp_path, "net.py", NET)
     write(tmp_path, "train.py", PENALISED.replace("{before}", "optimizer.step()\n    optimizer.zero_grad()"))

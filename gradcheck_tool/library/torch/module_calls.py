@@ -36,7 +36,7 @@ from gradcheck_tool.library.torch.opaque_modules import (
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter, Outcomes
-from gradcheck_tool.library.torch.module_tree import SEQUENTIAL, WRAPPERS, container_items
+from gradcheck_tool.library.torch.module_tree import SEQUENTIAL, WRAPPERS, container_items, modules
 
 
 def call_module(m: Interpreter, s: State, ref: Ref, call: Call) -> Result:
@@ -144,7 +144,35 @@ def forward_in_short(m: Interpreter, s: State, call: Call) -> Result:
     own = s.get(attributes.in_class(s, s[call.self].cls, "forward"), Func)
     body: FunctionBody | None = own.function.worked_out(FunctionBody) if own is not None else None
     cuts = body is not None and any(body.comes_of_arguments(cut.obj) for _, cut in body.calls("detach"))
+    _forget_kept(s, call.self)
     return call_opaque_module(m, s, call.self, call, may_detach=cuts)
+
+
+def _forget_kept(s: State, ref: Ref) -> None:
+    """What modules keep of a call is not known, of one that is not executed to its end."""
+    for _, at in modules(s, ref):
+        record: Instance = s[at]
+        for name in _kept(s, record.cls) & record.attrs.keys():
+            tensor = s.get(record.attrs[name], Tensor)
+            is_part = s.get(record.attrs[name], Instance) is not None or (tensor and tensor.is_param)
+            if not is_part:
+                s.edit(at).attrs[name] = unknown()
+
+
+def _kept(s: State, cls: Value) -> set[str]:
+    """The attributes that `forward`, or a method of the same object that it names, sets."""
+    found: set[str] = set()
+    seen: set[str] = set()
+    waiting = {"forward"}
+    while waiting:
+        seen |= waiting
+        methods = [s.get(attributes.in_class(s, cls, name), Func) for name in sorted(waiting)]
+        waiting = set()
+        for function in (each.function for each in methods if each is not None and each.function.params):
+            receiver = function.params[0].name
+            found |= function.attributes_written(receiver)
+            waiting |= function.attributes_read(receiver) - seen
+    return found
 
 
 def _forward_sequential(m: Interpreter, s: State, ref: Ref, call: Call) -> Result:
