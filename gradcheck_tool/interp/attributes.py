@@ -118,6 +118,8 @@ def _property(s: State, value: Value | None) -> Instance | None:
 # What tuples have, and the sizes of tensors, which are tuples.
 _OF_TUPLES = frozenset({*dir(tuple), "numel"})
 _OF_NONE = frozenset(dir(None))
+# What numbers never have, of whatever library they are.
+_OF_TENSORS = frozenset({"backward", "detach", "grad_fn", "register_hook", "requires_grad_", "retain_grad"})
 
 
 def get(m: Interpreter, s: State, obj: Value, name: str, site: Any) -> Outcomes:
@@ -153,6 +155,9 @@ def get(m: Interpreter, s: State, obj: Value, name: str, site: Any) -> Outcomes:
         return [(s, NONE)]
     if obj == NONE and s.path_condition and name not in _OF_NONE:
         # An option that names nothing ends here; what is None whichever way is set elsewhere.
+        m.raise_exception(s, "AttributeError")
+        return [(s, NONE)]
+    if isinstance(obj, Const) and isinstance(obj.value, (int, float)) and name in _OF_TENSORS:
         m.raise_exception(s, "AttributeError")
         return [(s, NONE)]
     if isinstance(obj, Const) and name == "value":

@@ -41,7 +41,7 @@ _MEASURES = re.compile(
 # Has a use for the model or its loss: it is shown, kept, saved, evaluated, returned.
 _USES = re.compile(
     r"\.(?:item|tolist|eval|state_dict|append|add_scalar|log|save\w*)\(|\b(?:evaluate|validate|test|save\w*)\("
-    r"|\bassert\b|\breturn[ \t]+[^\s\d]|\b(?:accuracy|metrics?|wandb|writer|history|checkpoint)\b"
+    r"|\bassert|\breturn[ \t]+[^\s\d]|\b(?:accuracy|metrics?|wandb|writer|history|checkpoint)\b"
     r"|\b(?:print|info|write|update|set_description|set_postfix)\([^\n]*\bloss"
 )
 
@@ -112,7 +112,7 @@ class Windows(Tracker):
             self._applied_by_hand(twice[0], fact.site)
             return
         where, owner = twice[-1].backward_site, fact.name
-        if _may_run_once(m.places, where) or _only_measures(m.places, where):
+        if _may_run_once(m.places, where) or _only_runs(m.places, where):
             return
         steps = (
             StoryStep(twice[0].step_site, f"`{fact.text}` applies the gradients here", "applied"),
@@ -198,8 +198,8 @@ class NeverCleared(Rule):
     class or framework that does it). Where in the iteration they are cleared does not matter, and
     several backward calls before one step (gradient accumulation) are fine. An update by hand, and a
     total to which the gradient of an input is added, count as steps. A test's loop over data may have
-    one batch, and counts as run once. A function that reads a clock, or how much memory is taken, and
-    neither shows, keeps nor returns anything of what it trains only measures, and nothing is reported.
+    one batch, and counts as run once. Nothing is reported in a test, or a function that reads a clock or how
+    much memory is taken, that neither shows, checks, keeps nor returns anything of what it trains.
 
     ## Why it is wrong
 
@@ -335,14 +335,15 @@ def _may_run_once(around: places.Places, where: Site) -> bool:
     return in_loop and not around.counts_rounds(where)
 
 
-def _only_measures(around: places.Places, where: Site) -> bool:
-    """Is it in a function that measures time or memory, and has no use for what it trains?"""
+def _only_runs(around: places.Places, where: Site) -> bool:
+    """Is it in a test, or a function that measures time or memory, that has no use for what it trains?"""
     function = around.function_of(where)
     if function is None:
         return False
     is_body = function.kind is nodes.FunctionKind.MODULE
     text = where.module.source if is_body else where.module.spans.text(function.node)
-    return _MEASURES.search(text) is not None and _USES.search(text) is None
+    is_run = places.is_of_tests(where.module) or _MEASURES.search(text) is not None
+    return is_run and _USES.search(text) is None
 
 
 def _both_count(clear: LoopWay, step: LoopWay) -> bool:

@@ -178,3 +178,22 @@ def test_model_and_pytorch_agree(program: str) -> None:
 @each(RIGHT)
 def test_nothing_is_found_in_right_programs(program: str) -> None:
     check_right(program)
+
+
+def test_what_numbers_do_not_have_ends_the_way_on_which_a_tensor_is_one() -> None:
+    program = """
+import torch
+from elsewhere import takes_time
+class Slope(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = torch.nn.Linear(2, 1)
+    def forward(self, x):
+        x = x.requires_grad_(True)
+        return torch.autograd.grad(self.net(x).sum(), x)[0]
+slope = Slope()
+def at(t, x):
+    return slope(t) if takes_time(slope) else slope(x)
+at(0, torch.ones(1, 2))
+"""
+    assert told(program) == []

@@ -265,6 +265,7 @@ def test_training(loader):
     {head}
         net(x).sum().backward()
         optimizer.step()
+    {then}
 """
 
 
@@ -278,8 +279,15 @@ def test_training(loader):
     ],
 )
 def test_a_loop_over_the_data_of_a_test_may_run_once(filename: str, head: str, expected: list[str]) -> None:
-    found = check_source(IN_TEST.format(head=head), filename, RULES)
-    assert [finding.code for finding in found] == expected
+    program = IN_TEST.format(head=head, then="assert net.weight.isfinite().all()")
+    assert [finding.code for finding in check_source(program, filename, RULES)] == expected
+
+
+def test_nobody_uses_what_a_test_trains_that_checks_nothing() -> None:
+    program = IN_TEST.format(head="for x in [torch.ones(1, 2) for _ in range(3)]:", then="{then}")
+    checked = program.replace("{then}", "assert net.weight.isfinite().all()")
+    assert [finding.code for finding in check_source(checked, "test_net.py", RULES)] == ["GL401"]
+    assert check_source(program.replace("{then}", ""), "test_net.py", RULES) == []
 
 
 MEASURED = """
