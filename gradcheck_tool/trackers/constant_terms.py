@@ -66,9 +66,7 @@ def backward_call(
     losses = [root for root, given in zip(run.roots, run.given, strict=True) if not given]
     # A hook of a loss may differentiate the rest, as it is done where gradients are cached.
     made = (
-        str(s[root].made_leaf)
-        for root in losses
-        if s[root].leaf and s[root].made_leaf and not s[root].hooks
+        str(s[root].made_leaf) for root in losses if s[root].leaf and s[root].made_leaf and not s[root].hooks
     )
     return BackwardCall(
         site=run.site,

@@ -168,10 +168,10 @@ def _kept(s: State, cls: Value) -> set[str]:
         seen |= waiting
         methods = [s.get(attributes.in_class(s, cls, name), Func) for name in sorted(waiting)]
         waiting = set()
-        for function in (each.function for each in methods if each is not None and each.function.params):
-            receiver = function.params[0].name
-            found |= function.attributes_written(receiver)
-            waiting |= function.attributes_read(receiver) - seen
+        for code in (each.function for each in methods if each is not None and each.function.params):
+            receiver = code.params[0].name
+            found |= code.attributes_written(receiver)
+            waiting |= code.attributes_read(receiver) - seen
     return found
 
 
