@@ -101,12 +101,12 @@ def _estimated(session: Session) -> str | None:
 
 
 def _is_zero(session: Session, mismatches: list[Mismatch]) -> bool:
-    """Whether the gradients of these inputs are all zero at the given ones."""
+    """Whether the gradient of some of these inputs is zero at the given ones."""
     problem = session.problem
     got = quiet(lambda: gradients_once(problem, session.cotangent(problem)))
     if isinstance(got, Exception):
         return False
-    return not any(bool((dense(got[m.index], problem.values[m.index]) != 0).any()) for m in mismatches)
+    return not all(bool((dense(got[m.index], problem.values[m.index]) != 0).any()) for m in mismatches)
 
 
 def _is_local(m: Mismatch) -> bool:

@@ -81,3 +81,23 @@ def test_what_is_compiled_on_the_first_call_is_not_cut_short():
         frames = {}
         exec(compile("import sys; frame = sys._getframe()", name, "exec"), frames)
         assert _building(frames["frame"]) == built
+
+
+BOUNDED = """
+from torch.autograd import Function
+
+
+class Bounded(Function):
+    @staticmethod
+    def forward(ctx, x, qmin: int, qmax: int):
+        return x.clamp(qmin, qmax)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, None, None
+"""
+
+
+def test_a_lower_bound_is_below_an_upper_one(found):
+    _, made = found(BOUNDED)
+    assert made.cases[0].args[1] < made.cases[0].args[2]

@@ -13,6 +13,7 @@ from gradcheck_tool.harness.inputs.synthesised.specs import (
     CALLED,
     FLOATING,
     SIDE,
+    Plain,
     Several,
     Spec,
     TensorSpec,
@@ -92,6 +93,9 @@ def _sources(parameter: Parameter) -> Iterable[tuple[Iterable[Spec], float]]:
     yield parameter.objects, 0.1
     if usage.sparse is not None:
         yield [_OF_SPARSE[usage.sparse]], -0.5
+    named = usual(parameter.name)
+    if said and named and all(isinstance(spec, Plain) for spec in (*said, named[0])):
+        yield named[:1], 0.05  # a name says more than that it is a number
     yield said, 0.1
     if not parameter.required:
         # `None` often stands for "the caller made none": a value tries more of the code.
@@ -99,7 +103,6 @@ def _sources(parameter: Parameter) -> Iterable[tuple[Iterable[Spec], float]]:
     yield [plain(word) for word in usage.words], 0.3
     if usage.called:
         yield CALLED, 0.4
-    named = usual(parameter.name)
     sure = usage.tensor and parameter.gradient is not False
     tensors = [spec for spec in named if isinstance(spec, TensorSpec)]
     yield (tensors if sure and tensors else named), 1.0 if parameter.gradient else 0.5

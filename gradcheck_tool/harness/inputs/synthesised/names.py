@@ -24,7 +24,7 @@ _SQUARE = (SIDE, SIDE)
 _FLAGS = (plain(True), plain(False))
 _INTEGERS = (plain(SIDE), plain(2), plain(1), plain(8))
 _NUMBERS = (plain(1.0), plain(0.5), plain(2.0))
-_BOUNDS = (plain(-4), plain(4), plain(-1.0), plain(1.0))
+_LOW, _HIGH = (plain(-4), plain(-1.0)), (plain(4), plain(1.0))
 _INDICES = (TensorSpec((SIDE,), "index"), TensorSpec(_SQUARE, "index"), plain(0))
 _LENGTHS = (TensorSpec((SIDE,), "index"), Several((plain(2), plain(2))), plain(SIDE))
 _LABELS = (
@@ -65,7 +65,8 @@ _TABLE: tuple[tuple[str, Sequence[Spec]], ...] = (
     (r"alpha|beta|gamma|lambd|lambda_?|lamb|lam|tau|theta|sigma|slope|scale_?factor|factor", _NUMBERS),
     (r"temp(erature)?|momentum|coef.*|thresh(old)?|thres|lr|ratio|rate|strength|smoothing|margin", _NUMBERS),
     (r"clip|value|const|v_th|t0|t1|dt|weight_decay", _NUMBERS),
-    (r"(q|quant)_?(n|p)|qmin|qmax|quant_(min|max)|(min|max)_val|lower|upper|lo|hi|low|high", _BOUNDS),
+    (r"(q|quant)_?n|(q|quant)_?min|min_val(ue)?|lower(_bound)?|lo|low", _LOW),
+    (r"(q|quant)_?p|(q|quant)_?max|max_val(ue)?|upper(_bound)?|hi|high", _HIGH),
     (r"p|prob|keep_prob|drop(out)?(_p|_prob|_rate)?", (plain(0.5), plain(0.0))),
     (r"reduction|reduce", (plain("mean"), plain("sum"), plain("none"))),
     (r"pad(ding)?_mode", (plain("zeros"), plain("constant"), plain("reflect"), plain("zero"))),
