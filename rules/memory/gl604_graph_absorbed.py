@@ -68,6 +68,8 @@ class Absorbing(Tracker):
 
     derives = (GraphAbsorbed,)
     writes = StoryNote[Ref, Site]()
+    # Without any, there is nothing to look for at the end of a path.
+    any_written = False
     # What a function has detached itself: its next call will, too, before it writes.
     detached = StoryNote[Ref, Ref]()
 
@@ -97,7 +99,11 @@ class Absorbing(Tracker):
                 return
             self._note(s, fact.container, fact.site)  # type: ignore[arg-type]
         elif s.after_body and _reads_itself(fact.site) and _is_average(s, fact.value):
-            self.writes.set(s, fact.value, fact.site)  # type: ignore[arg-type]
+            self._write(s, fact.value, fact.site)  # type: ignore[arg-type]
+
+    def _write(self, s: State, ref: Ref, site: Site) -> None:
+        self.any_written = True
+        self.writes.set(s, ref, site)
 
     def _note(self, s: State, ref: Ref, site: Site) -> None:
         """Remember a write, unless to what the method that writes has made: the next call makes another."""
@@ -106,7 +112,7 @@ class Absorbing(Tracker):
         owner = s.get(s[running].receiver, Instance)
         for each in (ref, base) if base is not None else (ref,):
             if owner is None or each.id < running.id or not module_tree.is_module(s, owner):
-                self.writes.set(s, each, site)
+                self._write(s, each, site)
 
     def on_attribute_written(self, m: Interpreter, s: State, fact: facts.AttributeWritten) -> None:
         """`self.buffer = 0.9 * self.buffer + value`, of a unit whose loop is not in sight."""
@@ -117,11 +123,11 @@ class Absorbing(Tracker):
         if not is_kept or _is_begun_anew(s, owner, fact.name):
             return
         if _goes_on_from_itself(s, fact):
-            self.writes.set(s, fact.value, fact.site)  # type: ignore[arg-type]
+            self._write(s, fact.value, fact.site)  # type: ignore[arg-type]
 
     def on_path_ended(self, m: Interpreter, s: State, fact: facts.PathEnded) -> None:
         """Which of them still have the graph, and are kept?"""
-        if not fact.returns:
+        if not fact.returns or not self.any_written:
             return
         for _, record in s.records(Instance):
             buffers = _buffers(record)

@@ -183,6 +183,10 @@ class FunctionBody:
         return isinstance(made, ir.Const) and made.value is None
 
 
+def _class_method_body(function: ir.Function) -> FunctionBody:
+    return FunctionBody(function, of_class=True)
+
+
 class FunctionClass:
     """A custom Function: its methods, also those of bases in its file, and what their text says.
 
@@ -203,7 +207,8 @@ class FunctionClass:
             wrapper = s.get(value, Instance)
             func = s.get(innermost(s, function_of(s, value)), Func)
             if func is not None:
-                self.methods[name] = FunctionBody(func.function, of_class=is_class_method(wrapper))
+                work = _class_method_body if is_class_method(wrapper) else FunctionBody
+                self.methods[name] = func.function.worked_out(work)
                 self.static[name] = wrapper is not None
         others = [entry for entry in record.mro if s.get(entry, Class) not in here]
         names = [name for name, _ in defined if name in self.methods]
