@@ -10,6 +10,9 @@ from gradcheck_tool.ir.dataflow import successors
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+# What is known is kept for each block: so many variables, counted once for each block, take too much of it.
+MOST = 200_000
+
 # A store, or the name of the parameter that nothing has stored to yet.
 Definition = ir.StoreName | str
 
@@ -17,9 +20,11 @@ Definition = ir.StoreName | str
 def only_definitions(function: ir.Function, blocks: Sequence[ir.Block]) -> dict[int, Definition]:
     """The one definition that each load of a local variable reads, by the register that is loaded.
 
-    `blocks` are those that are reached, in order. What inner functions share is left out, and what may
-    have been stored before an exception.
+    `blocks` are those that are reached, in order. What inner functions share is left out, what may have been
+    stored before an exception, and all variables of a function that has too many.
     """
+    if len(blocks) * len(function.local_names) > MOST:
+        return {}
     before = _entries(function, blocks)
     found: dict[int, Definition] = {}
     for block in blocks:

@@ -37,3 +37,10 @@ def read_at_the_end(source: str) -> str | int | None:
 )
 def test_the_one_definition(body: str, read: str | int | None) -> None:
     assert read_at_the_end(f"def f(x, c):\n    {body}\n") == read
+
+
+def test_a_function_of_too_many_variables_and_blocks_tells_nothing() -> None:
+    lines = [f"    if c: v{i} = 1\n" for i in range(500)]
+    source = f"def f(x, c):\n{''.join(lines)}    x = 1\n    return x\n"
+    assert read_at_the_end(source) is None
+    assert read_at_the_end(source.replace("".join(lines[5:]), "")) == 1
