@@ -282,7 +282,8 @@ def _train(
         states = [end.state for end in ends[:most]]
         ends = []
         for state in states:
-            between_calls(state, receiver, life.loose(name, fillers), keep_gradients=keep)
+            loose, rewritten = life.loose(name, fillers), life.rewritten(name)
+            between_calls(state, receiver, loose, rewritten, keep_gradients=keep)
             state = _filled(m, state, receiver, fillers)
             m.program.kept = graphs_kept(state, receiver)
             ends += _run_function(m, state, ref, func, receiver, again=True)

@@ -48,8 +48,8 @@ class Touched:
     """The attributes that code reads, binds, and binds or changes, and those that it calls.
 
     `fills` are those that hold, or whose parts hold, containers that it adds to, `takes` those that it binds
-    or changes otherwise. `clears` tells whether it names anything that clears gradients, `differentiates`
-    whether it calls `backward`.
+    or changes otherwise, `data` those whose `.data` it reads. `clears` tells whether it names anything that
+    clears gradients, `differentiates` whether it calls `backward`.
     """
 
     reads: set[str] = field(default_factory=set)
@@ -57,6 +57,7 @@ class Touched:
     fills: set[str] = field(default_factory=set)
     takes: set[str] = field(default_factory=set)
     writes: set[str] = field(default_factory=set)
+    data: set[str] = field(default_factory=set)
     calls: set[str] = field(default_factory=set)
     clears: bool = False
     differentiates: bool = False
@@ -69,6 +70,7 @@ class Touched:
         self.fills |= other.fills
         self.takes |= other.takes
         self.writes |= other.writes
+        self.data |= other.data
         self.calls |= other.calls
         self.clears = self.clears or other.clears
         self.differentiates = self.differentiates or other.differentiates
@@ -111,7 +113,9 @@ class Touched:
         if isinstance(i, ir.Call) and i.func in held:
             self.calls.add(held[i.func])
         elif isinstance(i, ir.GetAttr) and i.obj in held:
-            if i.name in _CHANGES or i.name == "data" or re.fullmatch(r"[a-z]\w*_", i.name):
+            if i.name == "data":
+                self.data.add(held[i.obj])
+            elif i.name in _CHANGES or re.fullmatch(r"[a-z]\w*_", i.name):
                 self.writes.add(held[i.obj])
                 self.takes |= {held[i.obj]} if i.name not in _FILLS else set()
         elif isinstance(i, (ir.SetItem, ir.DelItem)) and i.obj in held:
@@ -229,13 +233,22 @@ class ObjectLife:
         What nothing but the methods that have `filled` it adds to stays: they run in between.
         """
         mine = self.reach(name)
-        others = [other for other in self._methods if other not in mine and _CONSTRUCTS.match(other) is None]
+        others = self._others_than(mine)
         loose = self._writes(others) | self._elsewhere.writes
         if self._is_open:
             return loose
         grown = {attribute for other in filled for attribute in self._methods[other].fills}
         takers = (*(self._methods[other] for other in (*others, *mine)), self._elsewhere)
         return loose - grown.difference(*(taker.takes for taker in takers))
+
+    def rewritten(self, name: str) -> set[str]:
+        """The attributes whose `.data` other code may write between two calls of a method."""
+        written = [self._methods[other].data for other in self._others_than(self.reach(name))]
+        return self._elsewhere.data.union(*written)
+
+    def _others_than(self, mine: set[str]) -> list[str]:
+        """The methods that may run between two calls of these."""
+        return [other for other in self._methods if other not in mine and _CONSTRUCTS.match(other) is None]
 
 
 class Passes:
@@ -257,16 +270,21 @@ class Passes:
         self.outside_loops = self.outside_loops or not m.places.repeats(s, fact.run.site)
 
 
-def between_calls(s: State, receiver: Ref, loose: set[str], *, keep_gradients: bool) -> None:
-    """Forget what may change between two calls: attributes that others write, and gradients."""
+def between_calls(
+    s: State, receiver: Ref, loose: set[str], rewritten: set[str], *, keep_gradients: bool
+) -> None:
+    """Forget what may change between two calls: attributes that others write, and gradients.
+
+    A tensor whose `.data` others write (`rewritten`) stays what it is: autograd does not see that.
+    """
     s.again = True
     for ref in reachable(s, [receiver]):
         record = s.get(ref, Instance)
         if record is not None and STAGE in record.attrs:
             del s.edit(ref).attrs[STAGE]
-        changed = loose & record.attrs.keys() if record is not None else ()
-        for attribute in changed:
-            s.edit(ref).attrs[attribute] = unknown()
+        for attribute, value in list(record.attrs.items()) if record is not None else ():
+            if attribute in loose or (attribute in rewritten and s.get(value, Tensor) is None):
+                s.edit(ref).attrs[attribute] = unknown()
     for ref, tensor in () if keep_gradients else s.records(Tensor):
         if tensor.leaf is not False and tensor.requires_grad is not False:
             mine = s.edit(ref)

@@ -158,7 +158,8 @@ def run(m: Interpreter, s: State, ref: Ref, name: str, call: Call) -> Result:
         # Who gives a rate, and may change it, has dropout in mind: none is an exception.
         facts["p"] = NOT_ZERO
         m.program.assume(f"`{str(call.text).partition('(')[0]}` drops something: its rate is not 0")
-    held = {tensor.name: _held(s, ref, tensor.name) for tensor in spec.tensors}
+    # What stands in the place of a parameter and is unknown may require a gradient.
+    held = {tensor.name: _as_input(m, s, _held(s, ref, tensor.name), call.site) for tensor in spec.tensors}
     bound |= {name: value for name, value in held.items() if s.get(value, Tensor) is not None}
     profile = spec.resolve(facts)
     if profile is None:
@@ -186,7 +187,7 @@ def _held(s: State, ref: Ref, name: str) -> Value:
 
 
 def _as_input(m: Interpreter, s: State, value: Value, site: Any) -> Value:
-    """What a layer is called on is a tensor, whatever else is known of it."""
+    """What a layer computes with is a tensor, whatever else is known of it."""
     from gradcheck_tool.library.torch.tensor_values import as_tensor
 
     if isinstance(value, Symbol):

@@ -105,3 +105,14 @@ def test_dropout_whose_rate_is_an_argument_drops_something() -> None:
 
 def test_dropout_that_is_off_unless_it_is_asked_for_may_stay_off() -> None:
     check_quiet(DROPOUT.wrong.replace("rate: float", "rate: float = 0.0").replace("# <- GL201", ""))
+
+
+def test_a_weight_that_is_unknown_may_require_a_gradient() -> None:
+    program = """
+from elsewhere import make_weight
+
+layer = nn.Linear(3, 1, bias=False)
+layer.weight = make_weight()
+layer(torch.ones(2, 3)).sum().backward()
+"""
+    check_quiet(program)
