@@ -114,15 +114,16 @@ def _factors(s: State, run: BackwardPass) -> frozenset[Site]:
 def _is_unasked(s: State, cut: GraphCut, loose: ConstantInput, reached: set[Value]) -> bool:
     """Is it a constant term that nobody writes on purpose?
 
-    `loss + other.detach()` may be a trick to change a value only, and so is what is computed from results
-    that the pass reaches in another way: a shift by a statistic of theirs, or a reward that weights a
-    probability which happens to be constant. A term that is computed from many other values, or from a
-    Parameter's (a penalty), is none.
+    `loss + other.detach()` may be a trick to change a value only, and so may be a difference of two, and what
+    is computed from results that the pass reaches in another way: a shift by a statistic of theirs, or a
+    reward that weights a probability which happens to be constant. A term that is computed from many other
+    values, or from a Parameter's (a penalty), is none, nor is a single number that has a weight.
     """
     if cut.kind in ("detach", "data"):
         results = [at for at in cut.sources if (leaf := s.get(at, Tensor)) is None or not leaf.is_param]
         is_trick = bool(results) and reached.issuperset(cut.sources)
-        return numel_is_one(cut.shape) is not True and cut.storage != loose.storage and not is_trick
+        is_alone = numel_is_one(cut.shape) is not True or len(loose.severed) == 1
+        return is_alone and cut.storage != loose.storage and not is_trick
     return cut.kind in UNASKED
 
 
