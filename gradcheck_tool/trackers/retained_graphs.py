@@ -93,17 +93,18 @@ class RetainedGraphs(StepWindows):
         total = s.get(fact.result, Tensor) if fact.operation in ("+", "+=") else None
         if total is None or total.grad_fn is None or not total.requires_grad:
             return
-        site = fact.site
+        site, old = fact.site, fact.history
         target, value = self._operands(site)
-        if not target or numel_is_one(total.shape) is not True:
+        is_earlier = old is not None and _is_made_at(s, old, site)
+        is_freed = old is not None and is_earlier and _is_spent(s, old)
+        # What has many elements may be a state of the computation, unless a pass has been through it.
+        if not target or not (is_freed or numel_is_one(total.shape) is True):
             return
         key = id(site.node)
         self._own(s, key, total.grad_fn)
         self.shown[key] = True
-        old, given = fact.history, s.get(fact.arguments.get("other"), Tensor)
-        if old is None or given is None or not _is_made_at(s, old, site):
+        if not is_earlier or s.get(fact.arguments.get("other"), Tensor) is None:
             return
-        is_freed = _is_spent(s, old)
         is_seen = not s.after_body or is_local(s, target) or is_freed
         if not is_seen or (not is_freed and (in_module(s) or _is_bounded(m, site))):
             return
@@ -328,9 +329,8 @@ def _scaled(node: Any) -> Any:
     """What a running average scales (`total` of `0.9 * total`), or the expression itself."""
     if not isinstance(node, syntax.BinaryOperation):
         return node
-    sides = [
-        side for side in (node.left, node.right) if isinstance(side, (syntax.Attribute, syntax.Subscript))
-    ]
+    kept = (syntax.Attribute, syntax.Name, syntax.Subscript)
+    sides = [side for side in (node.left, node.right) if isinstance(side, kept)]
     return sides[0] if len(sides) == 1 else node
 
 

@@ -1,13 +1,15 @@
 """Tensors that are written in each iteration and keep the graphs of earlier ones, which are spent.
 
 The rows of the best result so far (`best[better] = x[better]`, `torch.where(better, x, best)`) get the graph
-of what is written. Where a pass has freed an earlier one, nobody can differentiate what was written any more.
+of what is written, and so does a tensor that grows (`seen = torch.cat([seen, x])`). Where a pass has freed an
+earlier one, nobody can differentiate what was written any more.
 A loop over the rows of a tensor (`for t in range(batch.size(1))`) writes each of its own once: what one batch
 leaves behind is gone with it.
 """
 
 from __future__ import annotations
 
+from itertools import permutations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.graph import Node, Tensor
@@ -20,10 +22,18 @@ from gradcheck_tool.trackers.spent_graphs import behind, is_freed
 from gradcheck_tool.trackers.tracker import Tracker
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gradcheck_tool.domain.events import Site
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter
     from gradcheck_tool.interp.facts import Computed, ItemWritten, PathEnded, RunEnded
+
+
+# What makes one tensor of several; a sum is looked at elsewhere where the total comes first.
+_GATHERS = frozenset(
+    {"add", "cat", "concat", "concatenate", "hstack", "max", "maximum", "min", "minimum", "vstack", "where"}
+)
 
 
 class SpentWrites(Tracker):
@@ -46,15 +56,18 @@ class SpentWrites(Tracker):
             self._keep(fact.site, name, self.text(fact.site, fact.site.node.value))
 
     def on_computed(self, m: Interpreter, s: State, fact: Computed) -> None:
-        """`tensor = torch.where(condition, value, tensor)`, either way round."""
-        if fact.operation != "where":
+        """`tensor = torch.where(condition, value, tensor)`, either way round, or the like."""
+        if fact.operation == "+":
+            old, new = fact.arguments.get("other"), fact.arguments.get("self")
+            pairs = [(old, new)] if isinstance(old, Ref) and isinstance(new, Ref) else []
+        elif fact.operation in _GATHERS:
+            parts = [ref for given in fact.operands.values() for ref in _refs(given)]
+            pairs = list(permutations(dict.fromkeys(parts), 2))
+        else:
             return
-        given = [fact.arguments.get(name) for name in ("input", "self", "other")]
-        branches = [value for value in given if isinstance(value, Ref)]
-        for old in branches:
-            for new in branches:
-                if old != new and self._piles_up(s, old, new, fact.site):
-                    self._keep(fact.site, str(s[old].name), str(s[new].name))
+        for old, new in pairs:
+            if self._piles_up(s, old, new, fact.site):
+                self._keep(fact.site, str(s[old].name), str(s[new].name))
 
     def _piles_up(self, s: State, old: Value | None, new: Value | None, site: Site) -> bool:
         """Has this place made the graph of the one, which a pass has freed, and is the other's one more?"""
@@ -84,3 +97,7 @@ class SpentWrites(Tracker):
         """Report the places where graphs pile up."""
         for event in self.events.values() if True in self.ends else ():
             self.report(event)
+
+
+def _refs(given: Ref | Sequence[Ref]) -> Sequence[Ref]:
+    return [given] if isinstance(given, Ref) else given

@@ -26,12 +26,21 @@ PILED = {
     "rows": "best[better] = changed[better]",
     "a choice": "best = torch.where(better, changed, best)",
     "a choice the other way round": "best = torch.where(~better, best, changed)",
+    "a tensor that grows": "best = torch.cat([best, changed])",
+    "a tensor that grows from its front": "best = torch.vstack((changed, best))",
+    "the larger of two": "best = torch.maximum(best, changed)",
+    "a sum by a function": "best = torch.add(best, changed)",
+    "a sum, the other way round": "best = changed + best",
 }
 FREE = {
     "detached rows": "best[better] = changed[better].detach()",
     "a choice of what is detached": "best = torch.where(better, changed.detach(), best)",
     "without gradients": "with torch.no_grad(): best[better] = changed[better]",
     "the last one alone": "best = torch.where(better, changed, x)",
+    "a join of what is detached": "best = torch.cat([best, changed.detach()])",
+    "a join with the last one alone": "best = torch.cat([x, changed])",
+    "the larger of two, detached": "best = torch.maximum(best, changed).detach()",
+    "a sum without gradients": "with torch.no_grad(): best = changed + best",
 }
 OUTPUTS = """
 def forward(cell, x, optimizer, batches):
