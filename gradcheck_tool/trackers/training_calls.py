@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.graph import Node, Tensor
 from gradcheck_tool.domain.records import Instance
-from gradcheck_tool.domain.values import TRUE, Const, Method, Symbol, Value
+from gradcheck_tool.domain.values import NONE, TRUE, Const, Method, Symbol, Value
 from gradcheck_tool.interp.places import owner_text, running_function
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.grad_scaler import CARRIED
@@ -45,8 +45,8 @@ class TrainingCalls(Tracker):
     """Reports each step, clipping and clearing: rules compare all of a file."""
 
     derives = (ClipGradients, GradientsCleared, OptimizerStep)
-    # A new number whenever something may have stored gradients since the first backward: a pass, or code that
-    # is not in sight; and that at which an optimizer has cleared all of its gradients.
+    # A new number whenever something may have stored gradients since the first backward: a pass, the program
+    # itself, or code that is not in sight; and that at which an optimizer has cleared all of its gradients.
     moment = StoryNote[str, int]()
     emptied = StoryNote[Value, int]()
     # Has the last pass started at a leaf, so that it has stored no gradient in anything else?
@@ -67,6 +67,27 @@ class TrainingCalls(Tracker):
         if isinstance(func, Method):
             self.emptied.set(s, func.receiver, now)
         else:
+            self.moment.set(s, "", next(_MOMENTS))
+
+    def on_attribute_written(self, m: Interpreter, s: State, fact: facts.AttributeWritten) -> None:
+        """The program may store gradients itself, of parameters that it goes through."""
+        if fact.name == "data":
+            self._fill(s, fact.object)
+        elif fact.name == "grad" and fact.value != NONE and self.moment.get(s, "") is not None:
+            self.moment.set(s, "", next(_MOMENTS))
+
+    def on_item_written(self, m: Interpreter, s: State, fact: facts.ItemWritten) -> None:
+        """It may also write into gradients that are there."""
+        self._fill(s, fact.container)
+
+    def on_written(self, m: Interpreter, s: State, fact: facts.Written) -> None:
+        """It may do so with an operation."""
+        self._fill(s, fact.tensor)
+
+    def _fill(self, s: State, value: Value) -> None:
+        """Something is written: is it a gradient?"""
+        tensor = s.get(value, Tensor)
+        if tensor is not None and tensor.grads_of and self.moment.get(s, "") is not None:
             self.moment.set(s, "", next(_MOMENTS))
 
     def on_stepped(self, m: Interpreter, s: State, fact: facts.Stepped) -> None:

@@ -229,3 +229,34 @@ def test_callers_have_differentiated_what_a_unit_clips() -> None:
     """An optimizer's own step comes after a backward; where the unit has one, it is seen."""
     assert told(HEAD + OWN) == []
     assert [finding.code for finding in told(HEAD + EARLY)] == ["GL403"]
+
+
+# What stores gradients in the parameters of a module that is not in sight, after they were cleared.
+ASSIGNING = """
+class Update:
+    def __init__(self, network):
+        self.network = network
+
+    def update(self, x, optimizer):
+        loss = self.network(x).mean()
+        loss.backward()
+        kept = [p.grad.clone() for p in self.network.parameters()]
+        optimizer.zero_grad(set_to_none=False)
+        for p, gradient in zip(self.network.parameters(), kept):
+            {store}
+        optimizer.step()
+"""
+STORES = (
+    "p.grad = gradient",
+    "p.grad.copy_(gradient)",
+    "p.grad += gradient",
+    "p.grad.data = gradient",
+    "p.grad[:] = gradient",
+    "setattr(p, 'grad', gradient)",
+)
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_the_program_may_store_gradients_itself(store: str) -> None:
+    assert told(HEAD + ASSIGNING.format(store=store)) == []
+    assert [finding.code for finding in told(HEAD + ASSIGNING.format(store="print(p)"))] == ["GL402"]
