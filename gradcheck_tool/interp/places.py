@@ -107,8 +107,9 @@ class Places:
     def is_followed(self, first: Site, second: Site, function: ir.Function | None = None) -> bool:
         """Does the loop around a place run it in all rounds, and the second further down in it?
 
-        `function` is the one around the place, where calls of it are rounds as well. A test of whether there
-        is what the method at the place is called on is none: `if scheduler: scheduler.step()`.
+        `function` is the one around the place, where calls of it are rounds as well. Under a test that is
+        around both, the rounds are those in which it holds. A test of whether there is what the method at the
+        place is called on is none: `if scheduler: scheduler.step()`.
         """
         loop = self.loop_of(first)
         around = loop or function
@@ -118,8 +119,9 @@ class Places:
         if before is None or after is None:
             return False
         there = receiver_text(first)
-        tests = [node for node in branches(before) if not _asks_for(first, there, node)]
-        return not tests and precedes(before, after)
+        common = [one for one, other in zip(before, after, strict=False) if one is other]
+        apart = branches(before[max(len(common) - 2, 0) :])
+        return all(_asks_for(first, there, node) for node in apart) and precedes(before, after)
 
     def handler_of(self, function: ir.Function, node: Any) -> int | None:
         """The `except` clauses that an exception of a call in a function goes to."""

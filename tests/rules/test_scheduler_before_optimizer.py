@@ -99,6 +99,10 @@ def test_its_correction_is_not_reported(program: Mistake) -> None:
         ("sched.step(epoch=epoch)\n    opt.step()", False),
         ("if i > 3:\n        opt.step()\n    sched.step()", False),
         ("if i > 3:\n        sched.step()\n    opt.step()", False),
+        ("if i % 3 == 2:\n        sched.step()\n        opt.step()", True),
+        ("if i % 3 == 2:\n        opt.step()\n        sched.step()", False),
+        ("if i % 3 == 2:\n        sched.step()\n    else:\n        opt.step()", False),
+        ("if i % 3 == 2:\n        if i > 3:\n            sched.step()\n        opt.step()", False),
     ],
 )
 def test_a_scheduler_is_early_where_its_optimizer_always_follows(body: str, early: bool) -> None:
