@@ -21,7 +21,7 @@ class ConstantTerm(Rule):
 
     A backward of a sum in which a whole summand was computed from values that require gradients, but
     only through something that cuts history: a comparison, `argmax`, numpy, `no_grad`, `.item()`,
-    `.detach()`.
+    `.detach()`. A detached number without a weight is not reported: it may be there to change the value.
 
     ## Why it is wrong
 

@@ -20,8 +20,9 @@ class GraphAccumulated(Rule):
     ## What it detects
 
     `total += loss` (or `total = total + loss`) over the iterations of a loop, in grad mode, where the
-    total is never back-propagated. And `best[better] = x[better]`, or `best = torch.where(better, x, best)`,
-    where a backward in each iteration frees the graph of what was written. Files of tests are left out.
+    total is never back-propagated. And `best[better] = x[better]`, `best = torch.where(better, x, best)`, or
+    `seen = torch.cat([seen, x])`, where a backward in each iteration frees the graph of what was written; a
+    total of many elements counts where that is so, too. Files of tests are left out.
 
     ## Why it is wrong
 

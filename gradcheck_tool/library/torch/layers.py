@@ -168,7 +168,9 @@ def run(m: Interpreter, s: State, ref: Ref, name: str, call: Call) -> Result:
     if profile.result == "nested":
         profile = dataclasses.replace(profile, result="tuple")
     leaf = name.removeprefix("torch.nn.").lower()
-    tensors = tensor_arguments(m, s, bound, call.site)
+    # What its other arguments are of which nothing is known: sizes, options.
+    names = {*spec.inputs, *held}
+    tensors = tensor_arguments(m, s, {p: bound[p] for p in bound if p in names}, call.site)
     out = apply_profile(m, s, profile, tensors, bound, leaf, call.site, call.text)
     if rows is not None and isinstance(out, Tup):
         out = Tup((packed.pack(s, out.items[0]), *out.items[1:]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.cases import check_agreement, each
-from tests.open_programs import HEAD, Open, check_open, check_quiet
+from tests.open_programs import HEAD, Open, check_open, check_quiet, told
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
@@ -116,3 +116,27 @@ layer.weight = make_weight()
 layer(torch.ones(2, 3)).sum().backward()
 """
     check_quiet(program)
+
+
+def test_a_size_that_is_given_is_no_tensor() -> None:
+    program = """
+class Distance(nn.Module):
+    def __init__(self, n_out=12):
+        super().__init__()
+        self.conv = nn.Conv1d(1, n_out, 3)
+        self.requires_grad_(False)
+
+    def forward(self, a):
+        return self.conv(torch.from_numpy(a.detach().numpy())).abs().mean()
+
+
+def train(model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    distance = Distance()
+    for x in loader:
+        loss = distance(model(x))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+    assert [finding.code for finding in told(HEAD + program)] == ["GL501"]
