@@ -16,6 +16,7 @@ from gradcheck_tool import (
     Site,
     State,
     StateNote,
+    StoryNote,
     StoryStep,
     Symbol,
     Tracker,
@@ -50,6 +51,8 @@ class Modes(Tracker):
     callees = frozenset({"train"})
     # Where `eval()` has reached a module; None once `train()` has.
     eval_call = StateNote[Site | None]()
+    # The calls that led there, the innermost first.
+    around = StoryNote[Ref, tuple[Site, ...]]()
     # `train()` or `eval()` has reached it.
     switched = StateNote[bool]()
     evaluated = StateNote[bool]()
@@ -65,7 +68,9 @@ class Modes(Tracker):
 
     def on_mode_switched(self, m: Interpreter, s: State, fact: facts.ModeSwitched) -> None:
         """Note the mode on all modules that it reaches."""
+        around = tuple(filter(None, (s[frame].site for frame in reversed(s.frames))))
         for ref in fact.modules:
+            self.around.set(s, ref, around)
             self.evaluated.clear(s, ref)
             self.stale.clear(s, ref)
             self.differentiated.clear(s, ref)
@@ -129,11 +134,19 @@ class Modes(Tracker):
             if self.once(id(site.node)):
                 call = places.text_of(site, site.node)
                 told = (
+                    *_led_there(site, self.around.get(s, ref) or (), fact.site),
                     StoryStep(site, f"`{call}` switches evaluation mode on here"),
                     StoryStep(fact.site, f"`{fact.name}` goes on training here"),
                 )
                 module, name = record.name, fact.name
                 self.report(EvalModeTraining(site=site, story=told, module=module, call=call, optimizer=name))
+
+
+def _led_there(site: Site, around: tuple[Site, ...], trained: Site) -> Iterator[StoryStep]:
+    """The call in the file that trains which leads to `eval()` in another one."""
+    near = [call for call in around if call.module is trained.module is not site.module]
+    for call in near[:1]:
+        yield StoryStep(call, f"`{places.text_of(call, call.node)}` leads to the evaluation")
 
 
 def _parameters(s: State, ref: Ref) -> set[Ref]:

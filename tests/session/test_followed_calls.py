@@ -187,6 +187,85 @@ def test_what_a_long_forward_returns_depends_on_the_parameters(tmp_path: Path) -
     assert found(Session(tmp_path, Options()), "train.py") == []
 
 
+MADE = (
+    NET[: NET.index("    def forward")].rstrip()
+    + "\n"
+    + "".join(
+        f"        if options.a{i}:\n            self.total = {i + 1} * options.b\n" for i in range(1500)
+    )
+    + """
+    def forward(self, x):
+        return self.outer(torch.exp(self.inner(x)))
+"""
+)
+EVALUATED = """import argparse
+
+import torch
+from net import Net
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--data")
+args = parser.parse_args()
+net = Net(args)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+
+def evaluate():
+    net.eval()
+    with torch.no_grad():
+        for x in torch.utils.data.DataLoader(args.data):
+            net(x)
+
+
+net.train()
+for x in torch.utils.data.DataLoader(args.data):
+    optimizer.zero_grad()
+    net(x).mean().backward()
+    optimizer.step()
+    evaluate(){after}
+"""
+
+
+def test_a_module_whose_constructor_is_long_has_parameters(tmp_path: Path) -> None:
+    write(tmp_path, "net.py", MADE)
+    write(tmp_path, "train.py", EVALUATED.replace("{after}", ""))
+    (finding,) = Session(tmp_path, Options()).check([Path("train.py")]).findings
+    assert finding.code == "GL516"
+    assert "`Net` has parameters that require a gradient" in finding.assumes
+    write(tmp_path, "train.py", EVALUATED.replace("{after}", "\n    net.train()"))
+    assert found(Session(tmp_path, Options()), "train.py") == []
+
+
+EVALUATE = """import torch
+
+
+def evaluate(net, batches):
+    net.eval()
+    with torch.no_grad():
+        return sum(net(x).mean().item() for x in batches)
+"""
+EPOCHS = """import torch
+from evaluate import evaluate
+
+net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Dropout())
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(3):
+    for x in [torch.ones(1, 2)]:
+        optimizer.zero_grad()
+        net(x).mean().backward()
+        optimizer.step()
+    evaluate(net, [torch.ones(1, 2)])
+"""
+
+
+def test_the_call_that_leads_to_the_evaluation_is_shown_in_the_file_that_trains(tmp_path: Path) -> None:
+    write(tmp_path, "evaluate.py", EVALUATE)
+    write(tmp_path, "train.py", EPOCHS)
+    (finding,) = Session(tmp_path, Options()).check([Path("train.py")]).findings
+    places = [(Path(step.location.filename).name, step.location.start.row) for step in finding.trace]
+    assert places == [("train.py", 11), ("evaluate.py", 5), ("train.py", 10)]
+
+
 TWICE = """import argparse
 
 import torch

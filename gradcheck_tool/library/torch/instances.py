@@ -25,7 +25,7 @@ from gradcheck_tool.interp.holders import note_given
 from gradcheck_tool.interp.models import ObjectModel, models
 from gradcheck_tool.interp.subscripts import item_of
 from gradcheck_tool.library.effects import CERTAIN
-from gradcheck_tool.library.torch import module_calls, module_tree
+from gradcheck_tool.library.torch import module_calls, module_tree, opaque_modules
 from gradcheck_tool.library.torch.data import batch
 from gradcheck_tool.library.torch.model_names import find_method
 from gradcheck_tool.library.torch.module_containers import container
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from gradcheck_tool.interp.api import Interpreter, Outcomes
     from gradcheck_tool.interp.registry import Native, Result
 
+# What stands for methods of modules that take too much work to be executed.
+_IN_SHORT = {"__init__": opaque_modules.made_in_short, "forward": module_calls.forward_in_short}
 # What classes of the library do when no class of the program does it.
 SILENT = ("__init__", "__init_subclass__", "__setattr__", "__enter__", "__exit__", "__setstate__")
 
@@ -50,9 +52,10 @@ class InstanceModel(ObjectModel[Ref]):
         return find_method(s, obj, name)
 
     def stand_in(self, s: State, obj: Ref, name: str) -> Native | None:
-        """A module's `forward` gives a result with a graph that leads to its parameters."""
-        is_forward = name == "forward" and module_tree.is_module(s, s[obj])
-        return module_calls.forward_in_short if is_forward else super().stand_in(s, obj, name)
+        """A module's constructor gives it parameters, its `forward` a result whose graph leads to them."""
+        native = _IN_SHORT.get(name)
+        is_known = native is not None and module_tree.is_module(s, s[obj])
+        return native if is_known else super().stand_in(s, obj, name)
 
     def get_attribute(self, m: Interpreter, s: State, obj: Ref, name: str, site: Any) -> Outcomes | None:
         """Attributes of library objects; those that are not methods are registered as `.name`."""

@@ -236,7 +236,8 @@ def is_modal(s: State, ref: Ref) -> bool | None:
     """Does the module itself compute something else in training? None for one of an unknown kind."""
     record: Instance = s[ref]
     if not isinstance(record.cls, LibraryObject):
-        return methods_read(s, record.cls, "training")
+        # An object of which not all is known may have parts that do.
+        return methods_read(s, record.cls, "training") or (None if "#group" in record.attrs else False)
     name = record.cls.name.rpartition(".")[2]
     if name == "Module":
         return None

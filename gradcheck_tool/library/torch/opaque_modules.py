@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from gradcheck_tool.domain.events import Site
     from gradcheck_tool.domain.state import State
-    from gradcheck_tool.interp.api import Call, Interpreter
+    from gradcheck_tool.interp.api import Call, Interpreter, Outcomes
 
 CRITERION = "#criterion"
 # What is assumed of an object whose class is not known and whose uses show a module.
@@ -89,6 +89,19 @@ def fill_unknown(m: Interpreter, s: State, ref: Ref, site: Site) -> None:
     mine.name = receiver_text(site) or mine.name
     mine.attrs["#group"], mine.open = _group(s, str(mine.name), site), True
     m.program.assume(f"`{mine.name}` {HAS_PARAMETERS}")
+
+
+def made_in_short(m: Interpreter, s: State, call: Call) -> Result:
+    """A constructor that takes too much work to be executed: its module has parameters, and more."""
+    out: Outcomes = []
+    for state, _ in m.call_unknown(s, call):
+        mine: Instance = state.edit(call.self)
+        if "#group" not in mine.attrs:
+            name = str(mine.name or state[mine.cls].name)  # type: ignore[index]
+            mine.attrs["#group"], mine.open = _group(state, name, call.site), True
+            m.program.assume(f"`{name}` {HAS_PARAMETERS}")
+        out.append((state, NONE))
+    return out
 
 
 def _group(s: State, name: str, site: Site) -> Ref:
