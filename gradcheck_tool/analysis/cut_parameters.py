@@ -66,6 +66,8 @@ def note(m: Interpreter, s: State, receiver: Value | None, ends: Iterable[FrameE
         return
     if shown_as(s, owner.cls):  # Its base, which is out of sight, may use them.
         return
+    if "#pre_hooks" in owner.attrs:  # A call of the module runs these first: what forward reads is theirs.
+        return
     owned = {each.ref.id: each for each in _owned(s, receiver)}
     for end in ends:
         after = end.state

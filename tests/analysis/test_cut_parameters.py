@@ -136,6 +136,36 @@ def test_layers_behind_what_lets_only_zeros_pass(codes: str, expected: list[str]
     assert [event.parameter for event in found if event.cut.kind == "zero-derivative"] == expected
 
 
+EQUALISED = """import torch
+from torch import nn
+import torch.nn.functional as F
+
+
+def equalise(module, inputs):
+    module.scale = getattr(module, "scale" + "_orig") * 2
+
+
+class Equalised(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.scale_orig = nn.Parameter(torch.ones(width))
+        self.scale = self.scale_orig.data
+        {hook}
+
+    def forward(self, x):
+        return x * self.scale
+"""
+
+
+@pytest.mark.parametrize(
+    ("hook", "expected"),
+    [("pass", ["self.scale_orig"]), ("self.register_forward_pre_hook(equalise)", [])],
+)
+def test_what_hooks_before_forward_set_is_not_cut_off(hook: str, expected: list[str]) -> None:
+    found = events(EQUALISED.format(hook=hook), ParameterCutOff)
+    assert [event.parameter for event in found] == expected
+
+
 BINARY = """
 import torch
 from torch import nn
