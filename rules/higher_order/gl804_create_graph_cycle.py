@@ -45,6 +45,8 @@ class CreateGraphCycle(Rule):
     name = "create-graph-cycle"
     severity = Severity.WARNING
     effect = "warns"
+    # PyTorch warns of it itself, and where it does no harm there is nothing to change.
+    default = False
     predicts = "Using backward() with create_graph=True will create a reference cycle"
 
     def on_backward_call(self, event: BackwardCall) -> Iterator[Violation]:
