@@ -297,7 +297,7 @@ class ParameterCutOff(Event):
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class OptimizerStep(Event):
-    """An optimizer steps; `in_loop` is also true if a function on the path to it is called in a loop.
+    """An optimizer steps; `in_loop` is also true if a function on the way is called again, or in a loop.
 
     `gradients` are the states of its parameters' `.grad`: `fresh`, `none` (nothing has back-propagated into
     them yet), `unused` (none, and nothing that a backward could start from has been computed with them),

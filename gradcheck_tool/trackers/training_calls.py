@@ -107,7 +107,7 @@ class TrainingCalls(Tracker):
                 optimizer=fact.name,
                 gradients=kinds,
                 scaler=fact.scaler,
-                in_loop=m.places.repeats(s, fact.site),
+                in_loop=s.again or m.places.repeats(s, fact.site),
             )
         )
 

@@ -208,7 +208,8 @@ class StepWithoutGradients(Rule):
         for visits in by_site(events, OptimizerStep).values():
             first = visits[0]
             seen = frozenset().union(*(step.gradients for step in visits))
-            if first.in_loop and first.gradients == {"none"} and seen <= {"none", "zeroed"}:
+            repeats = any(step.in_loop for step in visits)
+            if repeats and first.gradients == {"none"} and seen <= {"none", "zeroed"}:
                 yield self.finding(
                     first,
                     f"`{first.optimizer}` steps although no backward has stored a gradient in its parameters",
