@@ -89,20 +89,17 @@ def _call_fresh(session: Session) -> tuple[list[Any], list[Any]]:
             tensor.requires_grad_()
             tensor = copied(tensor) if problem.shared.copies else tensor
         fresh.append(tensor)
-    kept = [
-        x.detach().clone() if isinstance(x, Tensor) and x.layout == torch.strided else None for x in fresh
-    ]
     args, kwargs = problem.build(dressed(fresh, problem.shared.worn))
     problem.shared.count.forwards += 1
     with torch.enable_grad():
         flat = flatten(problem.call(*args, **kwargs))[0]
-    for position, (before, after) in enumerate(zip(kept, fresh, strict=True)):
-        if before is None:
+    for position, (before, after) in enumerate(zip(problem.leaves, fresh, strict=True)):
+        if before is after or not isinstance(before, Tensor):
             continue
         if is_freed(after):
             _note_freed(session, position)
             continue
-        if identical(before, after):
+        if identical(before.detach(), after.detach()):
             continue
         problem.shared.copies = True
         marked = any(y is after for y in flat if isinstance(y, Tensor)) and after.grad_fn is not None

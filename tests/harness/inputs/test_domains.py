@@ -166,3 +166,29 @@ def test_where_nothing_depends_on_an_input_no_gradient_is_right(found):
     function, made = found(PULLED)
     report = check_function(function, made.cases[0].args, **made.cases[0].options)
     assert "wrong" in {v.verdict for v in report.inputs}, report.text()
+
+
+DROPPED = """
+import torch
+from torch.autograd import Function
+
+
+class Dropped(Function):
+    @staticmethod
+    def forward(ctx, x, keep_prob, mask):
+        ctx.keep_prob = keep_prob
+        ctx.save_for_backward(mask)
+        return x * mask / keep_prob
+
+    @staticmethod
+    def backward(ctx, g):
+        grad = ctx.saved_tensors[0] * g / ctx.keep_prob
+        grad[..., -1] = 0
+        return grad, None, None
+"""
+
+
+def test_a_mask_that_hides_a_mistake_by_chance_is_not_what_it_is_made_for(found):
+    function, made = found(DROPPED)
+    report = check_function(function, made.cases[0].args, **made.cases[0].options)
+    assert "wrong" in {v.verdict for v in report.inputs}, report.text()

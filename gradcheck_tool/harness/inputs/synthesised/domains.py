@@ -51,6 +51,7 @@ _QUICK: dict[str, Any] = {
 }
 _MANY = 8
 _SECONDS = 6.0
+_OTHER_DRAWS = (1, 2)
 # Nothing is made for zeros and ones alone, or for large values: a gradient that is right there and wrong
 # elsewhere is a mistake that does not show where the output is at its bounds.
 _KINDS = (
@@ -133,9 +134,14 @@ def right_domain(maker: Maker, state: State, budget: Budget) -> State | None:
             continue
         word = judged(maker.function, args)
         # Gradients of poses follow conventions, which show only where the values are poses.
-        if word == "ok" or (word == "surrogate" and poses):
+        if (word == "ok" or (word == "surrogate" and poses)) and _repeats(maker, other):
             return other
     return None
+
+
+def _repeats(maker: Maker, state: State) -> bool:
+    """Whether nothing is wrong for other numbers of the same kinds: a mask may hide a mistake by chance."""
+    return all(judged(maker.function, maker.arguments(state, salt)) != "wrong" for salt in _OTHER_DRAWS)
 
 
 def as_felt(before: list[bool], after: list[bool]) -> bool:
