@@ -192,3 +192,27 @@ def test_a_mask_that_hides_a_mistake_by_chance_is_not_what_it_is_made_for(found)
     function, made = found(DROPPED)
     report = check_function(function, made.cases[0].args, **made.cases[0].options)
     assert "wrong" in {v.verdict for v in report.inputs}, report.text()
+
+
+CENTRED = """
+from torch.autograd import Function
+
+
+class Cube(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        grad = 3 * g * x**2
+        return grad - grad.mean(-1, keepdim=True)
+"""
+
+
+def test_numbers_that_add_up_to_one_need_evidence(found):
+    function, made = found(CENTRED)
+    report = check_function(function, made.cases[0].args, **made.cases[0].options)
+    assert [v.verdict for v in report.inputs] == ["wrong"], report.text()

@@ -6,6 +6,7 @@ too, and says nothing about them. Where the gradient is right for such arguments
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ import torch
 
 from gradcheck_tool.gradcheck import check_function
 from gradcheck_tool.gradcheck.probes import Draws
+from gradcheck_tool.gradcheck.prose import documentation
 from gradcheck_tool.gradcheck.rng import preserved, seed_torch
 from gradcheck_tool.gradcheck.session import quiet
 from gradcheck_tool.gradcheck.tangents import POSES
@@ -52,6 +54,10 @@ _QUICK: dict[str, Any] = {
 _MANY = 8
 _SECONDS = 6.0
 _OTHER_DRAWS = (1, 2)
+_SHARES = re.compile(
+    r"simplex|prob|softmax|distribution|stochastic|measure|histogram|normali[sz]ed|sums? to|convex|mixture",
+    re.IGNORECASE,
+)
 # Nothing is made for zeros and ones alone, or for large values: a gradient that is right there and wrong
 # elsewhere is a mistake that does not show where the output is at its bounds.
 _KINDS = (
@@ -123,9 +129,12 @@ def right_domain(maker: Maker, state: State, budget: Budget) -> State | None:
     """Arguments with some usual property for which the gradient is right; None where none is found."""
     budget = budget.share(_SECONDS)
     felt = nonzero(maker.function, maker.arguments(state))
+    shares = _speaks_of_shares(maker.function)
     for other in _others(state):
         if budget.over:
             return None
+        if not shares and any(isinstance(spec, TensorSpec) and spec.kind == "simplex" for spec in other):
+            continue
         args = maker.arguments(other)
         poses = _has_poses(other)
         if not as_felt(felt, nonzero(maker.function, args)):
@@ -137,6 +146,17 @@ def right_domain(maker: Maker, state: State, budget: Budget) -> State | None:
         if (word == "ok" or (word == "surrogate" and poses)) and _repeats(maker, other):
             return other
     return None
+
+
+def _speaks_of_shares(function: Any) -> bool:
+    """Whether names or texts speak of numbers that add up to one.
+
+    Along these, a gradient from which its mean is taken is right for any Function: they need evidence.
+    """
+    codes = (getattr(getattr(function, name, None), "__code__", None) for name in ("forward", "backward"))
+    names = (name for code in codes if code is not None for name in (*code.co_varnames, *code.co_names))
+    texts = (function.__name__, *documentation(function), *names)
+    return any(_SHARES.search(text) for text in texts)
 
 
 def _repeats(maker: Maker, state: State) -> bool:
