@@ -20,6 +20,7 @@ from gradcheck_tool.library.model_packs import ModelPackError, check_packs, mode
 from gradcheck_tool.rulebook.selection import UNUSED_SUPPRESSION, is_left_out, is_selected
 from gradcheck_tool.session.call_sites import CallSites
 from gradcheck_tool.session.import_graph import ImportGraph
+from gradcheck_tool.session.importers import Importers
 from gradcheck_tool.session.limits import TooLongError
 from gradcheck_tool.session.modules import ModuleCache
 from gradcheck_tool.session.repository import Repository
@@ -67,6 +68,7 @@ class FileChecker:
     Attributes:
         modules: the files of the repository, as they are on disk or as they were updated.
         repository: answers questions about all of them.
+        importers: tells which of them import others.
         call_sites: tells what they pass to each other's functions.
         pace: how long a check may take.
     """
@@ -75,6 +77,7 @@ class FileChecker:
         self.modules = ModuleCache()
         self.repository = Repository(self.modules)
         self._graph = ImportGraph(self.modules)
+        self.importers = Importers(self.repository, self._graph)
         self.call_sites = CallSites(self.repository, self.modules)
         self.pace = UNHURRIED
         self._extent = Extent()

@@ -40,7 +40,7 @@ class ImportGraph:
     def leads(self, importer: Path, imports: Iterable[Imported]) -> bool:
         """Do imports lead, through others perhaps, to code of the repository that computes gradients?"""
         self._forget_changed()
-        waiting = list(dict.fromkeys(path for one in imports for path in self._files_of(importer, one)))
+        waiting = list(dict.fromkeys(path for one in imports for path in self.files_of(importer, one)))
         for path in waiting:
             if path not in self._uses:
                 self._uses[path] = self._uses_of(path)
@@ -48,7 +48,7 @@ class ImportGraph:
             if computes:
                 return True
             if len(waiting) < FOLLOWED:
-                found = [more for one in further for more in self._files_of(path, one)]
+                found = [more for one in further for more in self.files_of(path, one)]
                 waiting += dict.fromkeys(more for more in found if more not in waiting)
         return False
 
@@ -64,7 +64,7 @@ class ImportGraph:
         """Does what is called of an import compute gradients itself, or is it a custom Function?"""
         self._forget_changed()
         own = self._modules.find(importer, imported.module, imported.level) if imported.module else None
-        found = self._files_of(importer, imported)
+        found = self.files_of(importer, imported)
         return any(
             self._name_computes(path, imported.names[0] if path == own and imported.names else attribute)
             for path in found
@@ -90,7 +90,7 @@ class ImportGraph:
         return any(
             self._name_computes(inner, name, depth - 1)
             for one in handed_on
-            for inner in self._files_of(path, one)
+            for inner in self.files_of(path, one)
         )
 
     def _forget_changed(self) -> None:
@@ -100,7 +100,7 @@ class ImportGraph:
             self._computing.clear()
             self._changes = self._modules.changes
 
-    def _files_of(self, importer: Path, imported: Imported) -> list[Path]:
+    def files_of(self, importer: Path, imported: Imported) -> list[Path]:
         """The file of the module that is imported, and those of the names that are modules in it."""
         own = self._modules.find(importer, imported.module, imported.level) if imported.module else None
         found = [] if own is None else [own]

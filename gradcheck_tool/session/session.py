@@ -222,6 +222,8 @@ class Session:
             if problem is not None:
                 problems.append(Problem(str(path), problem, result.failed or path in named))
                 unread += not result.partial
+        for path, result in self._of_importers(found.files, caches):
+            told.add(path, result)
         ways = told.findings(self._is_reported)
         new = self._unknown(ways)
         checked = len(found.files) - unread
@@ -373,6 +375,17 @@ class Session:
             yield path, result
         if caches:
             caches.save()
+
+    def _of_importers(
+        self, files: Sequence[Path], caches: Caches | None
+    ) -> Iterator[tuple[Path, FileResult]]:
+        """What other files that import these show about them."""
+        from gradcheck_tool.session.importers import is_about
+
+        names = {str(path) for path in files}
+        for path, result in self._results(self.checker.importers.of(files), caches, None):
+            about = tuple(finding for finding in result.findings if is_about(finding, names))
+            yield path, replace(result, findings=about)
 
     def leaves_out(self, filename: str) -> bool:
         """Whether a program that came through a pipe is excluded, and exclusions hold for named files.

@@ -1,0 +1,71 @@
+"""The files of a repository that lead to a few of its files through what they import.
+
+A mistake in one file may only show where another uses it: a layer that a training script differentiates, a
+helper that a trainer calls. Where a few files are checked, those that use them are executed as well, so that
+a finding does not depend on which files a command names.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradcheck_tool.interp.places import is_called_like_tests
+from gradcheck_tool.triage.imported import differentiates, imports_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from gradcheck_tool.findings import Finding
+    from gradcheck_tool.session.import_graph import ImportGraph
+    from gradcheck_tool.session.repository import Repository
+
+# Of so many files that are checked, those are looked for that import them; more are a repository's part.
+FEW = 16
+# How many imports there may be in a row, and how many files are executed in all.
+STEPS = 3
+MOST = 8
+
+
+class Importers:
+    """Looks for the files that import others."""
+
+    def __init__(self, repository: Repository, graph: ImportGraph) -> None:
+        self._repository = repository
+        self._graph = graph
+
+    def of(self, checked: Sequence[Path]) -> list[Path]:
+        """The other files that import these, directly or through others: the nearest, what trains first."""
+        if len(checked) > FEW:
+            return []
+        texts = {path: data for each in checked for path, data in self._repository.texts(each).items()}
+        found: list[Path] = []
+        seen = {*checked}
+        near = seen & texts.keys()
+        for _ in range(STEPS):
+            level = [
+                path for path, data in texts.items() if path not in seen and self._imports(path, data, near)
+            ]
+            level.sort(
+                key=lambda path: (not differentiates(texts[path]), is_called_like_tests(str(path)), path)
+            )
+            found += (path for path in level if path.stem != "__init__")
+            near = {*level}
+            seen |= near
+            if len(found) >= MOST or not near:
+                break
+        return found[:MOST]
+
+    def _imports(self, importer: Path, data: bytes, targets: set[Path]) -> bool:
+        """Does a file import one of these?"""
+        names = {(path.parent.name if path.stem == "__init__" else path.stem).encode() for path in targets}
+        if not any(name in data for name in names):
+            return False
+        found = (path for one in imports_in(data) for path in self._graph.files_of(importer, one))
+        return not targets.isdisjoint(found)
+
+
+def is_about(finding: Finding, filenames: Iterable[str]) -> bool:
+    """Does a finding, or a step of its story, stand in one of these files?"""
+    places = {finding.location.filename, *(step.location.filename for step in finding.trace)}
+    return not places.isdisjoint(filenames)
