@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.ir.dataflow import successors
+from gradcheck_tool.ir.files import is_called_like_tests
 from gradcheck_tool.ir.liveness import live_in
 from gradcheck_tool.ir.operands import reads
 from gradcheck_tool.ir.wording import one_line
@@ -201,12 +201,6 @@ def _reads(block: ir.Block) -> Iterator[ir.Reg]:
         yield from (reg for reg in reads(instr) if reg is not None)
     if block.terminator is not None:
         yield from (reg for reg in reads(block.terminator) if reg is not None)
-
-
-def is_called_like_tests(filename: str) -> bool:
-    """Has a file the name of one of tests?"""
-    name = PurePath(filename).stem
-    return name.startswith("test_") or name.endswith("_test")
 
 
 def is_of_tests(module: ir.ModuleIR) -> bool:

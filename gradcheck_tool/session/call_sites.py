@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.analysis.given import Given
 from gradcheck_tool.cache.caches import CALLERS, HAVING
-from gradcheck_tool.interp.places import is_called_like_tests
+from gradcheck_tool.ir.files import is_called_like_tests
 from gradcheck_tool.session.scopes import Scope, last_name, scopes_of
 
 if TYPE_CHECKING:

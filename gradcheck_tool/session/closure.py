@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.analysis.ordinary_use import DIFFERENTIATED
-from gradcheck_tool.interp.places import is_called_like_tests
+from gradcheck_tool.ir.files import is_called_like_tests
 from gradcheck_tool.session.callers import Callers
 from gradcheck_tool.session.uses import ReadUses
+from gradcheck_tool.triage.imported import definition_in
 
 if TYPE_CHECKING:
     from gradcheck_tool.findings import Finding
@@ -30,6 +31,11 @@ _SETS = (
 
 # What turns a module into a program for other machines, and what trains one.
 _EXPORTS = re.compile(rb"\bonnx\.export\(|\bjit\.trace\(")
+# What the first lines of a class say that is made for other machines.
+_FOR_EXPORT = re.compile(
+    rb"""\A[^\n]*\n\s*[rRuU]?(?:\"\"\"|\'\'\')[^"']*?\b(?:export(?:s|ed|able)?|onnx|torchscript)\b""",
+    re.IGNORECASE,
+)
 _TRAINS = re.compile(rb"\.backward\(|\.step\(|\bautograd\b|\bTrainer\b|\.fit\(")
 
 
@@ -58,6 +64,7 @@ class Closure:
         return all(
             callers.record_nothing(unit, reading_out=DIFFERENTIATED.format(unit) in finding.assumes)
             or (DIFFERENTIATED.format(unit) in finding.assumes and self._is_only_exported(path, unit))
+            or self._is_for_export(path, unit)
             for unit in finding.units
         )
 
@@ -69,6 +76,12 @@ class Closure:
         makes = re.compile(rb"(?<!class )\b" + re.escape(cls.rpartition(".")[2].encode()) + rb"\(")
         making = [data for data in self._repository.texts(path).values() if makes.search(data)]
         return bool(making) and all(_EXPORTS.search(data) and not _TRAINS.search(data) for data in making)
+
+    def _is_for_export(self, path: Path, unit: str) -> bool:
+        """Does the documentation of a class say that it is made to be exported?"""
+        cls = unit.rpartition(".")[0]
+        text = definition_in(self._repository.texts(path).get(path, b""), cls) if cls else None
+        return text is not None and _FOR_EXPORT.search(text) is not None
 
     def _is_mentioned(self, path: Path, owner: str, attribute: str, then: bytes = b"") -> bool:
         """Does another file mention an attribute of the objects of a class, and do something with it `then`?

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradcheck_tool.interp.places import is_called_like_tests
+from gradcheck_tool.ir.files import is_called_like_tests
 from gradcheck_tool.triage.imported import differentiates, imports_in
 
 if TYPE_CHECKING:

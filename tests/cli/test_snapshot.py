@@ -95,7 +95,6 @@ class TestKnown:
     def test_what_is_not_looked_at_may_change(self, again, write, project):
         write("pkg/notes.txt", "text")
         (project / "pkg" / "sub" / "__pycache__").mkdir()
-        write("elsewhere/c.py", "x = BAD\n")
         assert again("pkg")[1] == set()
 
     def test_other_options_and_paths_are_other_runs(self, again):

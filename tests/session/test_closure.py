@@ -165,3 +165,18 @@ def test_what_is_made_to_be_exported_is_not_differentiated(
         (tmp_path / name).write_text(source, encoding="utf-8")
     found = {each.code for each in Session(tmp_path, Options()).check([Path()]).findings}
     assert found == ({"GL201"} if reported else set())
+
+
+@pytest.mark.parametrize(
+    ("documentation", "reported"),
+    [("A detector for ONNX.", False), ("Exportable copy of a detector.", False), ("A detector.", True)],
+)
+def test_what_is_documented_as_made_for_export_is_not_differentiated(
+    tmp_path: Path, documentation: str, reported: bool
+) -> None:
+    head = "class End2End(nn.Module):\n"
+    source = WRAPPER.replace(head, f'{head}    """{documentation}"""\n\n')
+    (tmp_path / "pyproject.toml").write_text("", encoding="utf-8")
+    (tmp_path / "wrapper.py").write_text(source, encoding="utf-8")
+    found = {each.code for each in Session(tmp_path, Options()).check([Path()]).findings}
+    assert found == ({"GL201"} if reported else set())
