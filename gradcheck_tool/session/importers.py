@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 FEW = 16
 # How many imports there may be in a row, and how many files are executed in all.
 STEPS = 3
-MOST = 8
+MOST = 4
 
 
 class Importers:
@@ -35,26 +35,27 @@ class Importers:
         self._graph = graph
 
     def of(self, checked: Sequence[Path]) -> list[Path]:
-        """The other files that import these, directly or through others: the nearest, what trains first."""
+        """The other files that import these, directly or through others.
+
+        What trains comes first, then what is near, and what is short.
+        """
         if len(checked) > FEW:
             return []
         texts = {path: data for each in checked for path, data in self._repository.texts(each).items()}
-        found: list[Path] = []
+        steps: dict[Path, int] = {}
         seen = {*checked}
         near = seen & texts.keys()
-        for _ in range(STEPS):
-            level = [
-                path for path, data in texts.items() if path not in seen and self._imports(path, data, near)
-            ]
-            level.sort(
-                key=lambda path: (not differentiates(texts[path]), is_called_like_tests(str(path)), path)
-            )
-            found += (path for path in level if path.stem != "__init__")
-            near = {*level}
+        for step in range(STEPS):
+            others = [path for path in texts if path not in seen]
+            near = {path for path in others if self._imports(path, texts[path], near)}
             seen |= near
-            if len(found) >= MOST or not near:
-                break
-        return found[:MOST]
+            steps.update((path, step) for path in near if path.stem != "__init__")
+
+        def rank(path: Path) -> tuple[bool, bool, int, int, Path]:
+            text = texts[path]
+            return not differentiates(text), is_called_like_tests(str(path)), steps[path], len(text), path
+
+        return sorted(steps, key=rank)[:MOST]
 
     def _imports(self, importer: Path, data: bytes, targets: set[Path]) -> bool:
         """Does a file import one of these?"""
