@@ -385,7 +385,8 @@ class Session:
         names = {str(path) for path in files}
         for path, result in self._results(self.checker.importers.of(files), caches, None):
             about = tuple(finding for finding in result.findings if is_about(finding, names))
-            yield path, replace(result, findings=about)
+            # There may be more files that use these, with other arguments.
+            yield path, replace(result, findings=about, entered=())
 
     def leaves_out(self, filename: str) -> bool:
         """Whether a program that came through a pipe is excluded, and exclusions hold for named files.
