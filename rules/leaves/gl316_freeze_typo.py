@@ -93,7 +93,7 @@ class Flags(Tracker):
         if record is None or is_opaque:
             site = m.site(s, i.node)
             is_flag = i.name == "requires_grad" and fact.value in (TRUE, FALSE)
-            is_near = is_flag and not is_opaque and _is_about_modules(site.module.source)
+            is_near = is_flag and _OWN.search(site.module.source) is None
             has_none = is_flag and (is_opaque or (is_near and _is_unknown_layer(m, site)))
             if is_near and not has_none:
                 called = places.receiver_text(site).rpartition(".")[2]
@@ -132,14 +132,11 @@ class Flags(Tracker):
             self.report(FlagWrite(site=site, receiver="rebound", subject=i.name, name="detach"))
 
 
-def _is_about_modules(source: str) -> bool:
-    """Has a file to do with modules, and no class whose objects have such a flag of their own?"""
-    return _OWN.search(source) is None and _HAS_MODULES.search(source) is not None
-
-
 def _is_unknown_layer(m: Interpreter, site: Site) -> bool:
     """Is an attribute set on what a loop over the layers of a module gives?"""
     node: Any = getattr(m.places.loop_of(site), "node", None)
+    if _HAS_MODULES.search(site.module.source) is None:
+        return False
     if type(node).__name__ != "For" or _LAYERS.search(places.text_of(site, node.iter)) is None:
         return False
     return places.receiver_text(site) in re.findall(r"\w+", places.text_of(site, node.target))
