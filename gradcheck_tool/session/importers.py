@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 
 # Of so many files that are checked, those are looked for that import them; more are a repository's part.
 FEW = 16
-# How many imports there may be in a row, and how many files are executed in all.
+# How many imports there may be in a row, how many files are executed in all, and of how many characters: the
+# first of them whatever its length.
 STEPS = 3
-MOST = 4
+MOST = 8
+LENGTH = 48_000
 
 
 class Importers:
@@ -55,7 +57,13 @@ class Importers:
             text = texts[path]
             return not differentiates(text), is_called_like_tests(str(path)), steps[path], len(text), path
 
-        return sorted(steps, key=rank)[:MOST]
+        found: list[Path] = []
+        left = LENGTH
+        for path in sorted(steps, key=rank):
+            if len(found) < MOST and (not found or len(texts[path]) <= left):
+                found.append(path)
+                left -= len(texts[path])
+        return found
 
     def _imports(self, importer: Path, data: bytes, targets: set[Path]) -> bool:
         """Does a file import one of these?"""

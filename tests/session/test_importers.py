@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gradcheck_tool.session.importers import FEW, MOST
+from gradcheck_tool.session.importers import FEW, LENGTH, MOST
 from gradcheck_tool.session.session import Options, Session
 
 if TYPE_CHECKING:
@@ -105,3 +105,15 @@ def test_there_are_bounds(folder: Path) -> None:
     assert train == folder / "train.py"
     assert len(others) == MOST - 1
     assert session.checker.importers.of([folder / f"use{n}.py" for n in range(FEW + 1)]) == []
+
+
+def test_what_is_long_is_left_out_but_for_the_first(folder: Path) -> None:
+    checker = Session(folder, Options(cache=False)).checker
+    for name, length in (("a.py", LENGTH + 1), ("b.py", 100), ("c.py", LENGTH)):
+        (folder / name).write_text("from masks import masked\n".ljust(length, "#"), encoding="utf-8")
+    assert checker.importers.of([folder / "masks.py"]) == [folder / "train.py", folder / "b.py"]
+    (folder / "train.py").write_text("", encoding="utf-8")
+    for name in ("b.py", "c.py"):
+        (folder / name).unlink()
+    checker.modules.forget(folder / "train.py")
+    assert checker.importers.of([folder / "masks.py"]) == [folder / "a.py"]
