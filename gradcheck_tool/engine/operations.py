@@ -272,12 +272,12 @@ class OpCall:
             computed = story(self.site, f"`{self.text}` is computed {how}", "cut")
             out.detached_story = (*switched, computed)
         else:
-            # What is taken for data may have a graph all the same, and so may what is computed from it.
-            out.unsure_graph = flows and not off and any(s[ref].unsure_graph for ref in everything)
             for ref in everything:
                 if s[ref].detached_because:
                     out.detached_because, out.detached_story = s[ref].detached_because, s[ref].detached_story
                     return
+            # What is taken for data may have a graph all the same, and so may what is computed from it.
+            out.unsure_graph = flows and not off and any(s[ref].unsure_graph for ref in everything)
 
 
 def function_output(s: State, out: Ref, inputs: Sequence[Ref], site: Any, text: Text) -> Ref:

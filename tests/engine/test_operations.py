@@ -7,7 +7,7 @@ import pytest
 from gradcheck_tool.engine.operations import apply
 from gradcheck_tool.engine.tensors import new_tensor
 from tests.cases import check_agreement, check_raises, check_runs, each
-from tests.engine.twin import BINARY, SITE, UNARY, Twin
+from tests.engine.twin import SITE, UNARY, Twin
 
 # `# raises` marks the line where PyTorch raises.
 PROGRAMS = {
@@ -131,12 +131,3 @@ def test_what_is_computed_from_what_may_have_a_graph_may_have_one(recording: boo
     s[data].unsure_graph = True
     (result,) = apply(s, UNARY["exp"], {"self": data}, SITE, "data.exp()")
     assert s[result].unsure_graph is unsure
-
-
-def test_what_is_detached_hides_nothing_of_what_may_have_a_graph() -> None:
-    s = Twin().s
-    target, data = new_tensor(s, SITE), new_tensor(s, SITE)
-    s[target].detached_because = "detach"
-    s[data].unsure_graph = True
-    (result,) = apply(s, BINARY["mul"], {"self": target, "other": data}, SITE, "target * data")
-    assert s[result].unsure_graph
