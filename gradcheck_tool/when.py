@@ -190,7 +190,9 @@ ASSIGNED_REGISTRATION = Trigger(
 )
 # A mode of a module that is switched: by a class's own `train(mode)`, or where a condition stands.
 TRAIN_METHOD = Trigger(
-    "def train(self,", r"def train\(self,\s*\w+\s*(?::\s*[\w.]+\s*)?=\s*True\s*,?\s*\)", callers=False
+    "def train(self",
+    r"def train\(self\s*(?::\s*[\w.]+\s*)?,\s*\w+\s*(?::\s*[\w.]+\s*)?=\s*True\s*,?\s*\)",
+    callers=False,
 )
 SWITCH_AS_CONDITION = Trigger(
     (".train", ".eval"),

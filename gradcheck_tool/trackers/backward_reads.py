@@ -60,28 +60,17 @@ def unread_saved(c: FunctionClass) -> Iterator[FunctionDefect]:
 def saved_as_tensor(c: FunctionClass) -> Iterator[FunctionDefect]:
     """`x = ctx.saved_tensors`, and then an attribute of `x` that tensors have, and no tuple."""
     for body in c.methods.values():
-        for block in body.function.blocks.values():
-            read = _read_of_saved(c, body, block)
-            if read is not None:
+        for read in body.instrs:
+            if not isinstance(read, ir.GetAttr) or hasattr((), read.name):
+                continue
+            held = body.maker(read.obj)
+            if (
+                isinstance(held, ir.GetAttr)
+                and held.name in SAVED
+                and body.source(held.obj) == c.context(body)
+            ):
                 yield defect(c, read.node, "saved-as-tensor", read.name)
                 return
-
-
-def _read_of_saved(c: FunctionClass, body: FunctionBody, block: ir.Block) -> ir.GetAttr | None:
-    """An attribute that is read of the tuple of saved tensors after it was loaded."""
-    held: set[int] = set()
-    names: set[str] = set()
-    for i in block.instrs:
-        if isinstance(i, ir.StoreName):
-            (names.add if i.src in held else names.discard)(i.name)
-        elif isinstance(i, ir.LoadName):
-            held |= {i.dst} if i.name in names else set()
-        elif isinstance(i, ir.GetAttr):
-            if i.obj in held and not hasattr((), i.name):
-                return i
-            if i.name in SAVED and body.source(i.obj) == c.context(body):
-                held.add(i.dst)
-    return None
 
 
 def ignored_cotangent(c: FunctionClass) -> Iterator[FunctionDefect]:

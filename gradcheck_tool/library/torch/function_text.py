@@ -88,6 +88,12 @@ class FunctionBody:
         """The parameter that a register holds, or the register of what made its value."""
         for _ in range(8):
             made = self.made.get(reg)
+            if isinstance(made, ir.Unpack):
+                part = self._part(made, reg)
+                if part is None:
+                    return reg
+                reg = part
+                continue
             if not isinstance(made, ir.LoadName) or made.scope is not ir.Scope.LOCAL:
                 return reg
             definition = self._definitions.get(reg)
@@ -106,6 +112,15 @@ class FunctionBody:
             reg = stores[0].src
         return reg
 
+    def _part(self, unpack: ir.Unpack, reg: int) -> int | None:
+        """What a name gets of a tuple that is written beside it: `a, b = b, a`."""
+        whole = self.made.get(unpack.src)
+        if not isinstance(whole, ir.BuildTuple) or unpack.star is not None:
+            return None
+        if len(whole.items) != len(unpack.dsts) or any(is_starred for _, is_starred in whole.items):
+            return None
+        return whole.items[unpack.dsts.index(reg)][0]
+
     def maker(self, reg: int) -> ir.Instr | None:
         """The instruction that made the value of a register."""
         source = self.source(reg)
@@ -116,6 +131,8 @@ class FunctionBody:
         made = self.maker(reg)
         while isinstance(made, ir.GetAttr) and made.name in _PARTS:
             made = self.maker(made.obj)
+        if isinstance(made, ir.Import):
+            return made.module.partition(".")[0] == "torch"
         return isinstance(made, ir.LoadName) and made.scope is not ir.Scope.LOCAL and made.name in _ROOTS
 
     def uses(self, reg: int) -> Iterator[ir.Instr | ir.Terminator]:

@@ -174,4 +174,5 @@ Double.apply(torch.ones(3, requires_grad=True), sizes_of(3)).sum().backward()
 
 def test_the_attributes_of_every_module_are_those_of_pytorch() -> None:
     names = set(dir(torch.nn.Module())) - set(dir(object()))
-    assert names <= MODULE_ATTRIBUTES
+    # The compiler marks the class when it is first used.
+    assert {name for name in names if not name.startswith("___")} <= MODULE_ATTRIBUTES
