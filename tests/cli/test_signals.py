@@ -67,7 +67,14 @@ def start(folder, *arguments, patch="", **environment):
 def ended(process, number):
     """Send a signal. What is printed ends only when the last process that could print something has ended."""
     process.send_signal(number)
-    out, err = process.communicate(timeout=300)
+    try:
+        out, err = process.communicate(timeout=60)
+    except subprocess.TimeoutExpired as expired:
+        # `site` turns an interrupt in a line of a `.pth` file into an error that it prints, and goes on.
+        if number != signal.SIGINT or b"Error processing line" not in (expired.stderr or b""):
+            raise
+        process.send_signal(number)
+        out, err = process.communicate(timeout=300)
     return process.returncode, out, err
 
 
