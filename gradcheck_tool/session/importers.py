@@ -48,8 +48,10 @@ class Importers:
         seen = {*checked}
         near = seen & texts.keys()
         for step in range(STEPS):
+            names = {(path.parent.name if path.stem == "__init__" else path.stem).encode() for path in near}
             others = [path for path in texts if path not in seen]
-            near = {path for path in others if self._imports(path, texts[path], near)}
+            naming = [path for path in others if any(name in texts[path] for name in names)]
+            near = {path for path in naming if self._imports(path, texts[path], near)}
             seen |= near
             steps.update((path, step) for path in near if path.stem != "__init__")
 
@@ -67,9 +69,6 @@ class Importers:
 
     def _imports(self, importer: Path, data: bytes, targets: set[Path]) -> bool:
         """Does a file import one of these?"""
-        names = {(path.parent.name if path.stem == "__init__" else path.stem).encode() for path in targets}
-        if not any(name in data for name in names):
-            return False
         found = (path for one in imports_in(data) for path in self._graph.files_of(importer, one))
         return not targets.isdisjoint(found)
 

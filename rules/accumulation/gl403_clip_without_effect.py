@@ -33,8 +33,6 @@ from gradcheck_tool import (
 _CLIPPING = frozenset({"clip_grad_norm", "clip_grad_norm_", "clip_grad_value_"})
 # What clip_grad_value_ raises without gradients.
 _REFUSED = "Expected !nested_tensorlist[0].empty() to be true, but got false."
-
-
 # Gradients that no step has applied yet.
 _WAITING = ("fresh", "mixed")
 
@@ -88,7 +86,7 @@ class ClippedGradients(Tracker):
         held = held_by(s, s[fact.optimizer])
         is_known = held is not None and not held.open and not s[fact.optimizer].open
         self._use(s, fact.parameters)
-        left = self._waiting.get(s, "") or ()
+        left = self._left(s)
         if not is_known:
             self._use(s, [clip.parameter for clip in left])
         elif left:
@@ -109,7 +107,7 @@ class ClippedGradients(Tracker):
     def on_gradients_cleared(self, m: Interpreter, s: State, fact: facts.GradientsCleared) -> None:
         """Are clipped gradients gone that a step has left out?"""
         cleared = set(fact.parameters)
-        waiting = self._waiting.get(s, "") or ()
+        waiting = self._left(s)
         for clip in waiting:
             if clip.parameter in cleared and clip.passed is not None and fact.is_fresh:
                 target = places.owner_text(clip.site)
@@ -127,7 +125,7 @@ class ClippedGradients(Tracker):
     def on_path_ended(self, m: Interpreter, s: State, fact: facts.PathEnded) -> None:
         """Who calls may let an optimizer step that has clipped gradients."""
         held = held_parameters(s)
-        waiting = self._waiting.get(s, "") or ()
+        waiting = self._left(s)
         if waiting:
             self._waiting.set(
                 s, "", tuple(c for c in waiting if held is not None and c.parameter not in held)
@@ -139,13 +137,17 @@ class ClippedGradients(Tracker):
             if node not in self._used:
                 self.report(event)
 
+    def _left(self, s: State) -> tuple[_Clip, ...]:
+        """The clipped gradients that no step has applied yet."""
+        return self._waiting.get(s, "") or ()
+
     def _others_than(self, parameters: set[Ref], s: State) -> tuple[_Clip, ...]:
-        return tuple(clip for clip in self._waiting.get(s, "") or () if clip.parameter not in parameters)
+        return tuple(clip for clip in self._left(s) if clip.parameter not in parameters)
 
     def _use(self, s: State, parameters: Sequence[Ref]) -> None:
         """The clipped gradients of these parameters are used."""
         used = set(parameters)
-        waiting = self._waiting.get(s, "") or ()
+        waiting = self._left(s)
         for clip in waiting:
             if clip.parameter in used:
                 self._used[id(clip.site.node)] = True
