@@ -7,6 +7,7 @@ a finding does not depend on which files a command names.
 
 from __future__ import annotations
 
+from os import fsencode
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.ir.files import is_called_like_tests
@@ -48,7 +49,7 @@ class Importers:
         seen = {*checked}
         near = seen & texts.keys()
         for step in range(STEPS):
-            names = {(path.parent.name if path.stem == "__init__" else path.stem).encode() for path in near}
+            names = {fsencode(path.parent.name if path.stem == "__init__" else path.stem) for path in near}
             others = [path for path in texts if path not in seen]
             naming = [path for path in others if any(name in texts[path] for name in names)]
             near = {path for path in naming if self._imports(path, texts[path], near)}
