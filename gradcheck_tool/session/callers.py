@@ -121,9 +121,10 @@ class Callers:
         return [path for path, data in self._texts.items() if word in data]
 
     def _of(self, path: Path) -> Uses | None:
-        """The names that a file uses; None where it is not Python."""
+        """The names that a file uses; None where it is not Python, as a notebook is not."""
         if path not in self._uses:
-            self._uses[path] = self._read.of(self._texts[path])
+            text = self._texts.get(path)
+            self._uses[path] = self._read.of(text) if text is not None else None
         return self._uses[path]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -180,3 +181,30 @@ def test_what_is_documented_as_made_for_export_is_not_differentiated(
     (tmp_path / "wrapper.py").write_text(source, encoding="utf-8")
     found = {each.code for each in Session(tmp_path, Options()).check([Path()]).findings}
     assert found == ({"GL201"} if reported else set())
+
+
+OVERWRITTEN = """import torch
+
+
+def smooth_loss(x, y):
+    scores = torch.softmax(x, -1)
+    scores += 1e-6
+    return -(y * scores.log()).sum()
+"""
+
+
+def test_what_a_notebook_defines_may_have_the_name_of_what_files_use(tmp_path: Path) -> None:
+    cell = {
+        "cell_type": "code",
+        "metadata": {},
+        "outputs": [],
+        "source": OVERWRITTEN,
+        "execution_count": None,
+    }
+    notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    (tmp_path / "tutorial.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
+    (tmp_path / "main.py").write_text(
+        "def run(losses, x, y):\n    return losses.smooth_loss(x, y)\n", encoding="utf-8"
+    )
+    outcome = Session(tmp_path, Options()).check([Path()])
+    assert [finding.code for finding in outcome.findings] == ["GL201"]
