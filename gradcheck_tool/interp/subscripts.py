@@ -180,8 +180,15 @@ def put(
         _put_attribute(s, mine.of, index, value)
     elif isinstance(obj, Symbol):
         inherit(s, obj, (obj, value))
-        s.memory[Symbol(("item", obj, index))] = value
+        key = Symbol(("item", obj, index))
+        s.memory[key] = inherit(s, unknown(), (obj,)) if _is_copied(s, index) else value
     return [s]
+
+
+def _is_copied(s: State, index: Value) -> bool:
+    """Are these several items, or those that a tensor names? A copy of what is stored is kept there then."""
+    parts = index.items if isinstance(index, Tup) else (index,)
+    return any(isinstance(part, Slice) or s.get(part, Tensor) is not None for part in parts)
 
 
 def _names_a_group(index: Value) -> bool:

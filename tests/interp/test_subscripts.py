@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from tests.cases import Fact, check_known, each
+from tests.open_programs import HEAD, told
+from tests.running import happened
 
 FACTS = {
     "an index from the end": Fact("a = [1, 2, 3]", "a[-1] == 3 and a[0] == 1"),
@@ -42,3 +44,28 @@ class Row:
 @each(FACTS)
 def test_the_model_knows_what_python_computes(program: Fact) -> None:
     check_known(program)
+
+
+# What is stored under a mask or a slice is copied: what is read there again is no view, whatever was stored.
+STEPS = (
+    HEAD
+    + """
+def step(model, inputs):
+    inputs.requires_grad_(True)
+    slope = torch.autograd.grad(model(inputs).sum(), inputs)[0].flatten(1)
+    inputs.detach_()
+    return slope.view_as(inputs).add_(inputs)
+
+
+def attack(model: nn.Module, images: torch.Tensor):
+    shown, at = images.clone(), torch.ones(len(images), dtype=torch.bool)
+    for _ in range(3):
+        shown[at] = step(model, shown[at])
+    return shown
+"""
+)
+
+
+def test_what_a_mask_stores_is_copied() -> None:
+    assert told(STEPS) == []
+    assert happened(f"{STEPS}\nattack(nn.Linear(2, 2), torch.ones(3, 2))\n") == (None, "")

@@ -84,7 +84,7 @@ def _result(s: State, name: str, given: list[Value], value: Value, call: Call) -
     vector = call.get(2, "v") if name in ("vjp", "jvp", "hvp", "vhp") else None
     if tensor is not None:
         _check_output(s, name, tensor, vector, call)
-    like = tensor if name == "vjp" else s.get(given[0], Tensor)
+    like = tensor if name == "vjp" else s.get(next(iter(given), None), Tensor)
     if vector is not None and like is not None:
         _check_vector(s, like, vector, call)
     first = 3 if name in ("vjp", "jvp", "hvp", "vhp") else 2

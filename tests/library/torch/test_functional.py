@@ -12,6 +12,12 @@ def f(x):
     return torch.ones(3)
 J = torch.autograd.functional.jacobian(f, torch.rand(2), strict=True)  # raises
 """,
+    "functional jacobian of nothing": """
+import torch
+def derivatives(module, names=()):
+    values = tuple(dict(module.named_parameters())[name] for name in names)
+    return torch.autograd.functional.jacobian(lambda *held: module(torch.ones(2)), values)
+""",
     "functional jacobian lenient": """
 import torch
 def f(x):
