@@ -91,6 +91,10 @@ def innermost(s: State, value: Value) -> Value:
     return value
 
 
+# What decorators make of methods that is bound to an object as a function is.
+_BOUND = frozenset({"#memoised", "contextlib.asynccontextmanager", "contextlib.contextmanager"})
+
+
 def bind(state_value: Value, func: Value, s: State) -> Value:
     """A class attribute as seen through an instance: functions are bound, wrappers unwrapped."""
     wrapper = s.get(func, Instance)
@@ -100,7 +104,7 @@ def bind(state_value: Value, func: Value, s: State) -> Value:
     if wrapper is not None and kind == "builtins.classmethod":
         owner = s.get(state_value, Instance)
         return Bound(owner.cls if owner is not None else state_value, wrapper.attrs["#func"])
-    if kind == "#memoised":
+    if kind in _BOUND:
         return Bound(state_value, func)
     if s.get(func, Func) is not None or isinstance(func, (Partial, Bound)):
         return Bound(state_value, func) if s.get(func, Func) is not None else func

@@ -19,6 +19,22 @@ with frozen(w) as v:
     loss = (v * 2).sum()
 loss.backward()  # raises
 """,
+    "a method as a context manager": """
+import contextlib
+import torch
+class Model:
+    @contextlib.contextmanager
+    def recording(self, mode):
+        with torch.set_grad_enabled(mode):
+            yield self
+w = torch.ones(2, requires_grad=True)
+with Model().recording(True):
+    (w * 2).sum().backward()
+with Model().recording(False) as model:
+    loss = (w * 2).sum()
+with model.recording(mode=True):
+    loss.backward()  # raises
+""",
     "exit stack no grad": """
 import torch
 from contextlib import ExitStack
