@@ -163,11 +163,17 @@ class Replaced(Tracker):
             self._check_added(s, fact, ref, {p for p in strays if p.id > fact.optimizer.id})
 
     def _check_added(self, s: State, fact: facts.Stepped, top: Ref, late: set[Ref]) -> None:
-        """Has a module of the optimizer got a whole layer since, which no optimizer has?"""
+        """Has a module of the optimizer got a whole layer since, which no optimizer has?
+
+        One that stands for what a part must be was there before, whenever it is asked for.
+        """
         found: list[str] = []
+        assumed: list[str] = []
         for prefix, at in module_tree.modules(s, top):
+            assumed += [f"{prefix}."] if module_tree.STAND_IN in s[at].attrs and at != top else []
             own = [p for _, p in module_tree.named_parameters(s, at)[0]]
-            site = s[own[0]].site if own and late.issuperset(own) else None
+            is_late = own and late.issuperset(own) and not f"{prefix}.".startswith(tuple(assumed))
+            site = s[own[0]].site if is_late else None
             is_inner = any(prefix.startswith(f"{name}.") for name in found)
             if site is None or is_inner or at.id in self.replaced:
                 continue

@@ -353,3 +353,40 @@ def test_a_pass_over_a_graph_that_is_not_known_fills_gradients(
 ) -> None:
     program = UNKNOWN_GRAPH.format(made=made, passed=passed)
     assert [finding.code for finding in told(program)] == codes
+
+
+# A constructor that is not followed to its end leaves out a part, which is taken for what its uses show.
+LEFT_OUT = """import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self, made):
+        super().__init__()
+        self.body = nn.Linear(2, 2)
+        if made:
+            self.head = made.pop()(2)
+
+    def forward(self, x):
+        return self.head(self.body(x))
+
+    def learn_batch(self, x, y):
+        return self.head.learn_batch(self.body(x).detach(), y)
+
+
+class Bandit:
+    def __init__(self):
+        self.model = Net([])
+        self.optimizer = torch.optim.Adam(self.model.parameters())
+
+    def learn(self, x, y):
+        loss = (self.model(x) - y).pow(2).mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        self.model.head.learn_batch(x, y)
+"""
+
+
+def test_what_stands_for_a_part_was_there_before_it_is_asked_for() -> None:
+    assert told(LEFT_OUT) == []
