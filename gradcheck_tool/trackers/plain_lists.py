@@ -41,6 +41,9 @@ NOT_TRAINED = re.compile(
     re.IGNORECASE,
 )
 _AROUND = frozenset({"enumerate", "reversed", "zip"})
+# Methods that give what is to be trained, moved or saved; with some a class takes over what modules do.
+_LISTS_STATE = re.compile(r"param|state_dict")
+_OWN_STATE = frozenset({"named_parameters", "parameters", "state_dict"})
 
 
 def constructor_and_methods(s: State, record: Class) -> tuple[FunctionBody, list[FunctionBody]] | None:
@@ -53,7 +56,9 @@ def constructor_and_methods(s: State, record: Class) -> tuple[FunctionBody, list
     found = {name: s.get(value, Func) for name, value in record.attrs.items()}
     methods = {name: func.function.worked_out(FunctionBody) for name, func in found.items() if func}
     init = methods.pop("__init__", None)
-    if init is None or "forward" not in methods or _names([init, *methods.values()]) & EXCUSES:
+    if init is None or "forward" not in methods or not _OWN_STATE.isdisjoint(methods):
+        return None
+    if _names([init, *methods.values()]) & EXCUSES:
         return None
     return init, [*methods.values()]
 
@@ -67,6 +72,12 @@ def registered_later(s: State, record: Class, name: str) -> bool:
     """Does a method beside the constructor read an attribute, and register modules or Parameters?"""
     read = (_names([body]) for body in _others(s, record, ("__init__",)))
     return any(name in names and names & REGISTERS for names in read)
+
+
+def listed_with_parameters(s: State, record: Class, name: str) -> bool:
+    """Does a class have a method of its own for its parameters, or what it saves, that reads an attribute?"""
+    listing = (body for body in _others(s, record, ("__init__",)) if _LISTS_STATE.search(body.function.name))
+    return any(name in _names([body]) for body in listing)
 
 
 def handed_out(s: State, record: Class, name: str) -> bool:

@@ -18,7 +18,12 @@ from gradcheck_tool.library.torch.module_tree import (
 )
 from gradcheck_tool.trackers.events import ModuleAttribute
 from gradcheck_tool.trackers.notes import StoryNote
-from gradcheck_tool.trackers.plain_lists import handed_out, looped_over, registered_later
+from gradcheck_tool.trackers.plain_lists import (
+    handed_out,
+    listed_with_parameters,
+    looped_over,
+    registered_later,
+)
 from gradcheck_tool.trackers.tracker import Tracker
 
 if TYPE_CHECKING:
@@ -118,8 +123,9 @@ def is_kept(s: State, value: Value) -> bool:
 
 
 def _is_excused(s: State, cls: Class, name: str, kind: str) -> bool:
-    """Does another method register what an attribute holds, or give a tensor to be trained?"""
-    return registered_later(s, cls, name) or (kind == "tensor" and handed_out(s, cls, name))
+    """Does another method register what an attribute holds, or give it to be trained?"""
+    is_given = listed_with_parameters(s, cls, name) or (kind == "tensor" and handed_out(s, cls, name))
+    return is_given or registered_later(s, cls, name)
 
 
 def _unregistered(s: State, value: Value, is_own: Any) -> tuple[str, set[int]]:

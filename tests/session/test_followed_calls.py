@@ -176,6 +176,43 @@ def test_what_a_long_forward_keeps_is_renewed_by_it(tmp_path: Path) -> None:
     assert [code for _, code in found(Session(tmp_path, Options()), "train.py")] == ["GL102"]
 
 
+FILLED = """import argparse
+
+import torch
+from net import Net
+
+
+class Wires:
+    def __init__(self):
+        self.state = torch.eye(2)
+
+
+parser = argparse.ArgumentParser()
+args = parser.parse_args()
+net = Net(args)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(10):
+    optimizer.zero_grad()
+    wires = Wires()
+    {call}
+    wires.state.sum().backward()
+    optimizer.step()
+"""
+
+
+def test_what_a_long_forward_is_given_gets_other_tensors(tmp_path: Path) -> None:
+    fill = "        wires.state = wires.state @ self.outer"
+    write(
+        tmp_path,
+        "net.py",
+        NET.replace("self, x)", "self, wires, x=1)").replace("        return self.outer", fill),
+    )
+    write(tmp_path, "train.py", FILLED.replace("{call}", "net(wires)"))
+    assert found(Session(tmp_path, Options()), "train.py") == []
+    write(tmp_path, "train.py", FILLED.replace("{call}", "net(len(wires.state))"))
+    assert [code for _, code in found(Session(tmp_path, Options()), "train.py")] == ["GL501"]
+
+
 def test_what_a_long_forward_returns_depends_on_the_parameters(tmp_path: Path) -> None:
     write(tmp_path, "net.py", NET)
     write(tmp_path, "train.py", PENALISED.replace("{before}", "optimizer.step()\n    optimizer.zero_grad()"))

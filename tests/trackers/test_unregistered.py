@@ -411,3 +411,20 @@ class Net(nn.Module):
 Net()(torch.ones(1, 2)).sum().backward()
 """
     assert [code for _, code in findings(program) if code == "GL311"] == []
+
+
+def test_a_class_that_lists_its_parameters_itself_trains_what_it_lists() -> None:
+    program = f"""{HEAD}
+class Critics(nn.Module):
+    def __init__(self, count):
+        super().__init__()
+        self.critics = [nn.Linear(3, 1) for _ in range(count)]
+
+    def forward(self, x):
+        return torch.cat([critic(x) for critic in self.critics], dim=1)
+
+    def NAME(self):
+        return [weight for critic in self.critics for weight in critic.parameters()]
+"""
+    assert [code for _, code in findings(program.replace("NAME", "parameters"))] == []
+    assert [code for _, code in findings(program.replace("NAME", "weights"))] == ["GL311"]

@@ -26,6 +26,7 @@ from gradcheck_tool.interp.facts import ModuleCalled, ModuleReturned
 from gradcheck_tool.interp.registry import Result, function, method
 from gradcheck_tool.library.torch import layers
 from gradcheck_tool.library.torch.function_text import FunctionBody
+from gradcheck_tool.library.torch.module_tree import SEQUENTIAL, WRAPPERS, container_items, modules
 from gradcheck_tool.library.torch.opaque_modules import (
     call_is_recorded,
     call_opaque_function,
@@ -34,9 +35,10 @@ from gradcheck_tool.library.torch.opaque_modules import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gradcheck_tool.domain.state import State
     from gradcheck_tool.interp.api import Interpreter, Outcomes
-from gradcheck_tool.library.torch.module_tree import SEQUENTIAL, WRAPPERS, container_items, modules
 
 
 def call_module(m: Interpreter, s: State, ref: Ref, call: Call) -> Result:
@@ -145,7 +147,17 @@ def forward_in_short(m: Interpreter, s: State, call: Call) -> Result:
     body: FunctionBody | None = own.function.worked_out(FunctionBody) if own is not None else None
     cuts = body is not None and any(body.comes_of_arguments(cut.obj) for _, cut in body.calls("detach"))
     _forget_kept(s, call.self)
+    _forget_given(s, [*call.args, *call.kwargs.values()])
     return call_opaque_module(m, s, call.self, call, may_detach=cuts)
+
+
+def _forget_given(s: State, given: Iterable[Value]) -> None:
+    """The tensors that objects have which are given to it may be others afterwards, but for Parameters."""
+    for ref in (each for each in given if isinstance(each, Ref) and s.get(each, Instance) is not None):
+        for name, value in list(s[ref].attrs.items()):
+            tensor = s.get(value, Tensor)
+            if tensor is not None and not tensor.is_param:
+                s.edit(ref).attrs[name] = unknown()
 
 
 def _forget_kept(s: State, ref: Ref) -> None:
