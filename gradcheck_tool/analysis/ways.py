@@ -40,7 +40,7 @@ from gradcheck_tool.domain.values import Const, Ref, Value
 from gradcheck_tool.interp.conditions import TRUE_NAMES
 from gradcheck_tool.interp.facts import BackwardRan, OptimizerMade, PathEnded, Used
 from gradcheck_tool.interp.places import is_of_tests
-from gradcheck_tool.library.torch.opaque_modules import HAS_PARAMETERS
+from gradcheck_tool.library.torch.opaque_modules import HAS_PARAMETERS, USES_PARAMETERS
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.events import Event, Site
@@ -152,7 +152,10 @@ def _speaks_against_its_role(event: Event) -> bool:
     if not any(assumption.endswith((HAS_PARAMETERS, REQUIRES_GRADIENT)) for assumption in event.assumes):
         return False
     if isinstance(event, InvalidTensorUse):
-        return event.kind in ("numpy-on-grad", "out-with-grad", "non-leaf-flag") and not event.is_certain
+        # What a method out of sight gives may be numbers of actions or classes, of which copies are made.
+        is_copied = event.kind == "non-leaf-deepcopy" and any(USES_PARAMETERS in it for it in event.assumes)
+        is_refused = event.kind in ("numpy-on-grad", "out-with-grad", "non-leaf-flag")
+        return is_copied or (is_refused and not event.is_certain)
     if isinstance(event, ViewWrite):
         return any(assumption.endswith(REQUIRES_GRADIENT) for assumption in event.assumes)
     return isinstance(event, NoGraph) and event.reason in ("constant", "unknown")

@@ -39,6 +39,7 @@ from gradcheck_tool.library.torch.handed_optimizers import stepped_elsewhere
 from gradcheck_tool.library.torch.module_tree import is_module
 from gradcheck_tool.library.torch.opaque_modules import (
     HAS_PARAMETERS,
+    USES_PARAMETERS,
     call_opaque_function,
     call_opaque_module,
     callee_text,
@@ -237,7 +238,7 @@ def _call_unseen(
 ) -> Outcomes | None:
     """A method of an object that is known, whose class does not show it."""
     if is_role(s, receiver) and computes(name, call):
-        m.program.assume(f"`{callee_text(call)}` computes with the parameters of `{s[receiver].name}`")
+        m.program.assume(f"`{callee_text(call)}` {USES_PARAMETERS} `{s[receiver].name}`")
         return [(s, call_opaque_module(m, s, receiver, call, may_detach=True))]
     inherited = call_inherited(m, s, receiver, name, call)
     if inherited is not None:

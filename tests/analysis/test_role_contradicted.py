@@ -6,6 +6,25 @@ from tests.cases import each
 from tests.open_programs import check_quiet
 
 QUIET = {
+    "a method of a critic gives numbers of actions, of which copies are made": """
+import copy
+
+class Learner:
+    def __init__(self, critic, optimizer):
+        self.critic, self.optimizer = critic, optimizer
+
+    def train(self, batch, actions):
+        greedy = torch.stack([self.critic.forward(batch, t=t, policy=False) for t in range(3)], dim=1)
+        values = []
+        for i in range(2):
+            chosen = copy.deepcopy(greedy)
+            chosen[:, :, i] = actions[:, :, i]
+            values.append(self.critic.forward(batch, t=0, actions=chosen))
+        loss = torch.cat(values).pow(2).mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+""",
     "what a list is added to is a list: assigning its elements changes no tensor": """
 class Net(nn.Module):
     def __init__(self, backbone):

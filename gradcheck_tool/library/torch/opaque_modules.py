@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 CRITERION = "#criterion"
 # What is assumed of an object whose class is not known and whose uses show a module.
 HAS_PARAMETERS = "has parameters that require a gradient"
+# What is assumed of a method of one whose class does not show it.
+USES_PARAMETERS = "computes with the parameters of"
 # What a callee writes down in for others to read.
 _LOG = re.compile(r"^(?:records?|logs?|logger|metrics?|stats?|infos?|meters?|history|writer)$")
 # How deep tensors are looked for in what a module is given.
