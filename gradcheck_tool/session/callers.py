@@ -61,6 +61,14 @@ class Callers:
             waiting += new
         return is_silent
 
+    def differentiate(self, unit: str) -> bool:
+        """Is a function used in functions alone that compute gradients themselves, or record none?
+
+        They are executed with what they call, which shows how that is used.
+        """
+        uses = [use for _, use in self._uses_of((self._path, *_parts(unit)))]
+        return bool(uses) and all(use.differentiates or _is_silent(use) for use in uses)
+
     def _uses_of(self, unit: Unit) -> Iterator[tuple[Path, Use]]:
         path, cls, name = unit
         if name == "__init__":

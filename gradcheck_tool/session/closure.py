@@ -16,6 +16,7 @@ from gradcheck_tool.ir.files import is_called_like_tests
 from gradcheck_tool.session.callers import Callers
 from gradcheck_tool.session.uses import ReadUses
 from gradcheck_tool.triage.imported import definition_in
+from gradcheck_tool.triage.losses import computes_loss
 
 if TYPE_CHECKING:
     from gradcheck_tool.findings import Finding
@@ -58,13 +59,15 @@ class Closure:
     def _are_for_inference(self, path: Path, finding: Finding) -> bool:
         """Do all ways from scripts to the units of a finding lead through code that records no gradients?
 
-        Where it is about a pass that callers make, those that only use the number make none.
+        Where it is about a pass that callers make, those that only use the number make none; those that
+        compute gradients themselves show what they differentiate.
         """
         callers = Callers(self._repository, path, self._read)
         return all(
             callers.record_nothing(unit, reading_out=DIFFERENTIATED.format(unit) in finding.assumes)
             or (DIFFERENTIATED.format(unit) in finding.assumes and self._is_only_exported(path, unit))
             or self._is_for_export(path, unit)
+            or (_is_operation(finding, unit) and callers.differentiate(unit))
             for unit in finding.units
         )
 
@@ -121,3 +124,9 @@ class Closure:
         family = "|".join(map(re.escape, sorted(self._repository.family(path, owner)))).encode()
         defined = re.compile(rb"\bclass[ \t]+(?:" + family + rb")\b")
         return any(defined.search(data) for data in mentioning)
+
+
+def _is_operation(finding: Finding, unit: str) -> bool:
+    """Is it about a function that is no loss, whose result is assumed to be differentiated?"""
+    assumed = DIFFERENTIATED.format(unit) in finding.assumes
+    return assumed and "." not in unit and not computes_loss(unit, "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field, replace
 
+from gradcheck_tool.session.differentiating import differentiating
 from gradcheck_tool.session.read_out import read_out_calls
 from gradcheck_tool.session.scopes import last_name
 
@@ -55,6 +56,7 @@ class Use:
         is_called: is what it names called there?
         given: the arguments that it is called with, as far as all of them are known.
         is_read_out: is it called for a loss of which only the number is used?
+        differentiates: does the function around compute gradients, or what it names of its file?
     """
 
     receiver: str | None = None
@@ -64,6 +66,7 @@ class Use:
     is_called: bool = False
     given: Arguments | None = None
     is_read_out: bool = False
+    differentiates: bool = False
 
 
 @dataclass(slots=True)
@@ -107,16 +110,18 @@ class ReadUses:
 def uses_of(tree: ast.Module) -> Uses:
     """The uses of all names in a file."""
     found = Uses(defined=frozenset(each.name for each in tree.body if isinstance(each, _DEFINITIONS)))
-    _Reader(found, read_out_calls(tree)).read(tree, Use(without=_switches_off(tree)))
+    reader = _Reader(found, read_out_calls(tree), differentiating(tree))
+    reader.read(tree, Use(without=_switches_off(tree)))
     return found
 
 
 class _Reader:
     """Reads a tree, with the surroundings of each part of it."""
 
-    def __init__(self, found: Uses, read_out: set[ast.Call]) -> None:
+    def __init__(self, found: Uses, read_out: set[ast.Call], differentiating: set[str]) -> None:
         self._found = found
         self._read_out = read_out
+        self._differentiating = differentiating
 
     def read(self, node: ast.AST, around: Use) -> None:
         self._keep(node)
@@ -126,7 +131,8 @@ class _Reader:
             # What a function does depends on where it is called, unless its decorator decides.
             self._found.functions[around.cls, node.name] = _parameters(node, is_method=bool(around.cls))
             without = any(map(_is_without_grad, node.decorator_list)) or _switches_off(node)
-            around = replace(around, function=node.name, without=without)
+            differentiates = around.differentiates or node.name in self._differentiating
+            around = replace(around, function=node.name, without=without, differentiates=differentiates)
         elif isinstance(node, ast.Lambda):
             around = replace(around, without=False)
         elif isinstance(node, ast.With):
@@ -163,8 +169,13 @@ class _Reader:
         if not isinstance(node.ctx, ast.Load):
             return
         given = _given(call) if call is not None else None
-        place = (receiver, around.cls, around.function, around.without)
-        use = Use(*place, is_called=call is not None, given=given, is_read_out=call in self._read_out)
+        use = replace(
+            around,
+            receiver=receiver,
+            is_called=call is not None,
+            given=given,
+            is_read_out=call in self._read_out,
+        )
         self._found.named.setdefault(name, []).append(use)
 
     def _keep(self, node: ast.AST) -> None:

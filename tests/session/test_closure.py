@@ -208,3 +208,55 @@ def test_what_a_notebook_defines_may_have_the_name_of_what_files_use(tmp_path: P
     )
     outcome = Session(tmp_path, Options()).check([Path()])
     assert [finding.code for finding in outcome.findings] == ["GL201"]
+
+
+PROJECTIONS = """import torch
+
+
+def project(d, e):
+    norms = d.flatten(1).norm(dim=1, keepdim=True).clamp_(min=1e-12)
+    return d * (e / norms)
+"""
+ATTACK = """import torch
+from projections import project
+
+
+def slopes(net, x):
+    return torch.autograd.grad(net(x).sum(), x)[0]
+
+
+def attack(net, x, norm):
+    table = {2: (2, project)}
+    d = torch.zeros_like(x, requires_grad=True)
+    for _ in range(3):
+        d.data.add_(slopes(net, x + d))
+        d.data.copy_(table[norm][1](d.data, 1.0))
+    return d.detach()
+"""
+LAYER = """from torch import nn
+from projections import project
+
+
+class Ball(nn.Module):
+    def forward(self, x):
+        return project(x, 1.0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("files", "codes"),
+    [
+        ({}, ["GL201"]),
+        ({"attack.py": ATTACK}, []),
+        ({"layer.py": LAYER}, ["GL201"]),
+        ({"attack.py": ATTACK, "layer.py": LAYER}, ["GL201"]),
+    ],
+    ids=["nobody", "who computes gradients", "a layer", "both"],
+)
+def test_an_operation_is_used_as_those_show_who_compute_gradients(
+    tmp_path: Path, files: dict[str, str], codes: list[str]
+) -> None:
+    for name, source in {"projections.py": PROJECTIONS, **files}.items():
+        (tmp_path / name).write_text(source, encoding="utf-8")
+    outcome = Session(tmp_path, Options()).check([Path("projections.py")])
+    assert [finding.code for finding in outcome.findings] == codes
