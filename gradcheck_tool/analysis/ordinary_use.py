@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.domain.events import SavedTensorModified, UnversionedWrite
 from gradcheck_tool.domain.graph import Storage, Tensor
 from gradcheck_tool.domain.records import Class, Dict, Instance, List
-from gradcheck_tool.domain.values import GRAPH, LibraryObject, Ref, Symbol, Tup, Value
+from gradcheck_tool.domain.values import GRAPH, NONE, TRUE, LibraryObject, Ref, Symbol, Tup, Value
 from gradcheck_tool.engine import backward
 from gradcheck_tool.engine.errors import Raised
 from gradcheck_tool.interp.program import AssumedPass
@@ -39,6 +39,11 @@ _GIVEN = re.compile(
 _SETTING = re.compile(
     r"(?:^|_)(?:temp(?:erature)?|tau|eps(?:ilon)?|margin|alpha|beta|gamma|lamb?da?|lmbda|weights?|scale|sigma|smooth\w*|"
     r"k|n|t|dim|size|coef\w*|ratio|device|reduction|num_\w+)$"
+)
+# Options of such names are given, or on, where nothing is trained.
+_PREDICTING = re.compile(
+    r"(?:^|_)(?:test|eval|evaluate|predict|inference|infer)(?:_mode|_params|_context|ing)?$"
+    r"|^(?:incremental_state|kv_cache|past_key_values?)$"
 )
 # What a finding assumes that is about a pass from the result of a unit, which whoever calls it makes.
 DIFFERENTIATED = "the result of `{}` is differentiated"
@@ -88,6 +93,20 @@ def trained_arguments(s: State, ends: Iterable[FrameExit], given: Mapping[str, V
         if (tensor := _taken_for(state, value)) is not None and state[tensor.storage].site is not None
     ]
     return [name for name in dict.fromkeys(first + written) if not is_given_with_data(name)]
+
+
+def may_train(ends: Iterable[FrameExit], given: Mapping[str, Value]) -> list[FrameExit]:
+    """The ways on which no argument that was given, or is on, says that the unit only predicts."""
+    told = [value for name, value in given.items() if _PREDICTING.search(name)]
+    return [end for end in ends if not any(_is_there(end.state, value) for value in told)]
+
+
+def _is_there(s: State, value: Value) -> bool:
+    """Was a value found to be true, or not to be None?"""
+    if not isinstance(value, Symbol):
+        return value == TRUE
+    is_none = s.path_condition.get(Symbol(("cmp", "is", value, NONE), "bool"))
+    return is_none is False or s.path_condition.get(value) is True
 
 
 def is_given_with_data(name: str) -> bool:

@@ -122,6 +122,7 @@ def differentiate(m: Interpreter, unit: Unit, ends: list[FrameExit]) -> None:
     module = unit.func.env.module
     if is_of_tests(module) and _TRAINS.search(module.source) is None:
         return
+    ends = ordinary_use.may_train(ends, unit.cast.values)
     _note_cuts(m, unit, ends)
     if unit.is_loss and not unit.is_forward:
         ordinary_use.differentiate(m, ends, unit.name, unit.cast.assumes)
@@ -142,7 +143,7 @@ def differentiate(m: Interpreter, unit: Unit, ends: list[FrameExit]) -> None:
         if unit.is_loss:
             _differentiate_loss(m, unit, ends, unit.cast)
         return
-    others = unit.run(trained)
+    others = ordinary_use.may_train(unit.run(trained), trained.values)
     _note_cuts(m, unit, others)
     if unit.is_loss:
         _differentiate_loss(m, unit, others, trained)
