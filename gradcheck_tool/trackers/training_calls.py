@@ -10,6 +10,7 @@ from gradcheck_tool.domain.records import Instance
 from gradcheck_tool.domain.values import NONE, TRUE, Const, Method, Symbol, Value
 from gradcheck_tool.interp.places import owner_text, running_function
 from gradcheck_tool.ir import nodes as ir
+from gradcheck_tool.library.torch.function_text import FunctionBody
 from gradcheck_tool.library.torch.grad_scaler import CARRIED
 from gradcheck_tool.library.torch.module_tree import parameters_of, whole_groups
 from gradcheck_tool.library.torch.optimizers import params_of
@@ -101,6 +102,9 @@ class TrainingCalls(Tracker):
             kinds = (kinds - {"unknown"}) or frozenset({"zeroed"})
         if kinds == {"zeroed"} and self.fruitless.get(s, ""):
             kinds = frozenset({"unused"})
+        if kinds == {"zeroed"} and _stores_in_rounds(running_function(s)):
+            # Of a module of which no parameter is known, this way has stored none.
+            kinds = frozenset({"unknown"})
         self.report(
             OptimizerStep(
                 site=fact.site,
@@ -150,6 +154,17 @@ def _takes_off_in_rounds(function: ir.Function, clipping: Any) -> bool:
         if takes_off and not any(isinstance(i, ir.Call) and i.node is clipping for i in instrs):
             return True
     return False
+
+
+def _stores_in_rounds(function: ir.Function) -> bool:
+    """Does a loop store gradients, in no round where there is nothing to go through?"""
+    is_none = function.worked_out(FunctionBody).is_none
+    return any(
+        isinstance(i, ir.SetAttr) and i.name == "grad" and not is_none(i.src)
+        for loop in function.loops.values()
+        for block in loop.blocks
+        for i in function.blocks[block].instrs
+    )
 
 
 def _is_whole(s: State, params: Sequence[Ref]) -> bool:

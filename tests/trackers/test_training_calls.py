@@ -260,3 +260,44 @@ STORES = (
 def test_the_program_may_store_gradients_itself(store: str) -> None:
     assert told(HEAD + ASSIGNING.format(store=store)) == []
     assert [finding.code for finding in told(HEAD + ASSIGNING.format(store="print(p)"))] == ["GL402"]
+
+
+# A module that registers what options name has no parameters where they name none.
+NAMED = """
+class Gates(nn.Module):
+    def __init__(self, names=()):
+        super().__init__()
+        for name in names:
+            setattr(self, name, nn.Parameter(torch.zeros(())))
+
+class Net(nn.Module):
+    def __init__(self, names=()):
+        super().__init__()
+        self.start = nn.Linear(2, 2)
+        self.gates = Gates(names)
+
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+def train(net, optimizer, shift, targets):
+    for x, y in targets:
+        optimizer.zero_grad(set_to_none=False)
+        with torch.no_grad():
+            out, slopes = shift(net, x)
+        out.requires_grad = True
+        loss = (out - y).pow(2).mean()
+        loss.backward()
+        optimizer.zero_grad(set_to_none=False)
+        for i, weight in enumerate(net.gates.parameters()):
+            weight.grad = {value}
+        optimizer.step()
+
+import elsewhere
+net(torch.ones(1, 2)).sum().backward()
+train(net, optimizer, elsewhere.shift, elsewhere.targets)
+"""
+
+
+@pytest.mark.parametrize(("value", "codes"), [("(slopes[i] * out.grad).sum()", []), ("None", ["GL402"])])
+def test_a_loop_that_stores_gradients_stores_them(value: str, codes: list[str]) -> None:
+    assert [each.code for each in told(HEAD + NAMED.format(value=value)) if each.code == "GL402"] == codes
