@@ -155,8 +155,11 @@ def _python_type(s: State, value: Value) -> str:
 
 
 def _fits(shape: tuple[int | None, ...] | None, gradient: tuple[int | None, ...] | None) -> bool:
-    """May a gradient of this shape be summed to the input's? Yes where a size is not known."""
-    if shape is None or gradient is None:
+    """May a gradient of this shape be summed to the input's? Yes where a size is not known.
+
+    What is empty stands for an input that is left out, mostly on one way of several, and is not judged.
+    """
+    if shape is None or gradient is None or 0 in shape:
         return True
     if len(gradient) < len(shape):
         return False

@@ -115,3 +115,28 @@ def test_a_backward_that_is_written_to_raise_needs_no_arguments(body: str, count
     source = REFUSING.format(body=body)
     assert happened(f"{source}Pool.apply(x)[0].sum().backward()")[0] is not None
     assert len(rows(source, FunctionError)) == count
+
+
+SOLVE = """
+import torch
+class Solve(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, q, p):
+        return p.clone()
+    @staticmethod
+    def backward(ctx, grad):
+        return grad.new_ones({size}), grad
+
+def solve(q, p):
+    q, p = [torch.DoubleTensor(x) if len(x) > 0 else torch.DoubleTensor() for x in [q, p]]
+    q.requires_grad = p.requires_grad = True
+    Solve.apply(q, p).sum().backward()
+    return q.grad, p.grad
+
+solve([1.0], [2.0])
+"""
+
+
+def test_a_way_on_which_an_input_is_empty_is_not_judged() -> None:
+    assert happened(SOLVE.format(size=1)) == (None, "")
+    assert events(SOLVE.format(size=1), FunctionError) == []
