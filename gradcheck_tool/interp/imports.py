@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gradcheck_tool.domain.read_tracking import ReadTrackingHeap
-from gradcheck_tool.domain.records import Frame, Instance, Record
+from gradcheck_tool.domain.records import Dict, Frame, Instance, List, Record
 from gradcheck_tool.domain.state import State
 from gradcheck_tool.domain.values import Const, LibraryObject, Ref, Symbol, Value
 from gradcheck_tool.engine import optable
@@ -190,18 +190,37 @@ def _import(
     if isinstance(s.heap, ReadTrackingHeap):
         s.heap.watch.spoiled = True
     if made.value.id not in s.heap:
+        kept = [at for at in made.filled if at in s.heap and s.heap[at] is not made.heap[at]]
         s.heap = {**made.heap, **s.heap}
+        for at in kept:
+            _fill(s.edit(Ref(at)), made.heap[at])
     s.memory[key] = made.value
     return made.value
 
 
+def _fill(mine: Record, theirs: Record) -> None:
+    """Add to a container what a module has stored in it."""
+    if isinstance(mine, Dict) and isinstance(theirs, Dict):
+        mine.items = {**theirs.items, **mine.items}
+        mine.open = mine.open or theirs.open
+    elif isinstance(mine, List) and isinstance(theirs, List):
+        mine.items = [*mine.items, *(value for value in theirs.items if value not in mine.items)]
+        mine.open = mine.open or theirs.open
+
+
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """What running a module body left: its records and the object that stands for the module."""
+    """What running a module body left: its records and the object that stands for the module.
+
+    `containers` are the lists and dictionaries among the records; `filled` are those of other modules that
+    the body has changed.
+    """
 
     module: ir.ModuleIR
     heap: dict[int, Record]
     value: Ref
+    containers: tuple[int, ...]
+    filled: tuple[int, ...]
 
 
 _EXECUTED: dict[int, Executed] = {}
@@ -216,6 +235,11 @@ def entered_elsewhere(entered: set[int], main: ir.ModuleIR) -> set[tuple[str, st
         names = {function.qualname for function in made.module.functions if id(function) in entered}
         found |= {(made.module.filename, name) for name in names}
     return found
+
+
+def is_of_module(ref: Ref) -> bool:
+    """Has the body of an imported module made an object?"""
+    return any(ref.id in made.heap for made in _EXECUTED.values())
 
 
 def forget_modules() -> None:
@@ -245,4 +269,12 @@ def _execute(m: Interpreter, module: ir.ModuleIR, dotted: str, is_model: bool) -
         outer.charge(m.budget, rows(module))
     m.budget = outer
     end = next((e.state for e in ends if e.kind == "return"), s)
-    return Executed(module, end.heap, value)
+    containers = tuple(at for at, record in end.heap.items() if isinstance(record, (Dict, List)))
+    return Executed(module, end.heap, value, containers, _filled(end.heap))
+
+
+def _filled(heap: dict[int, Record]) -> tuple[int, ...]:
+    """The containers of other modules that have changed."""
+    others = [made for made in _EXECUTED.values() if made.value.id in heap]
+    changed = (at for made in others for at in made.containers if heap.get(at) is not made.heap[at])
+    return tuple(dict.fromkeys(changed))

@@ -28,6 +28,7 @@ from gradcheck_tool.interp.constants import inherit_terms
 from gradcheck_tool.interp.facts import ItemWritten
 from gradcheck_tool.interp.folding import fold
 from gradcheck_tool.interp.models import model_of
+from gradcheck_tool.interp.registrations import await_entry
 from gradcheck_tool.interp.registry import METHODS
 
 if TYPE_CHECKING:
@@ -215,6 +216,7 @@ def compare(m: Interpreter, s: State, op: str, left: Value, right: Value, site: 
     if op in ("is", "is-not"):
         return [(s, _identity(s, left, right, op == "is-not"))]
     if op in ("in", "not-in"):
+        await_entry(m, s, right, left)
         return [(s, _membership(s, left, right, op == "not-in"))]
     for operand in (left, right):
         known = model_of(s, operand).compare(m, s, op, left, right, site, text)

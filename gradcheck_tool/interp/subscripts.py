@@ -24,6 +24,7 @@ from gradcheck_tool.interp.facts import ItemWritten
 from gradcheck_tool.interp.iteration import elements, first_of
 from gradcheck_tool.interp.models import model_of
 from gradcheck_tool.interp.packs import member
+from gradcheck_tool.interp.registrations import await_entry
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
@@ -46,7 +47,8 @@ def get(m: Interpreter, s: State, obj: Value, index: Value, site: Any) -> Outcom
     if isinstance(obj, Tup):
         return [(s, item_of(s, list(obj.items), obj.open, index, is_list=False))]
     if isinstance(record, Dict):
-        return _mapping(m, s, obj, record, index, site)
+        await_entry(m, s, obj, index)
+        return _mapping(m, s, obj, s[obj], index, site)  # type: ignore[index]
     if isinstance(record, Instance):
         return _instance(m, s, obj, record, index, site)
     if isinstance(obj, Const) and isinstance(obj.value, (str, bytes)) and isinstance(index, Const):
@@ -121,7 +123,7 @@ def _mapping(m: Interpreter, s: State, obj: Value, record: Dict, index: Value, s
         return out
     choices = _choices(s, record)
     if choices and isinstance(index, Symbol):
-        return _one_of(m, s, Symbol(("item", obj, index)), choices)
+        return one_of(m, s, Symbol(("item", obj, index)), choices)
     found = unknown()
     if record.open and isinstance(index, Const) and isinstance(obj, Ref):
         # The program continues, so the item is there: the next one to ask gets the same.
@@ -138,7 +140,7 @@ def _choices(s: State, record: Dict) -> list[Value]:
     return values if all(kind in _CHOSEN for kind in kinds) else []
 
 
-def _one_of(m: Interpreter, s: State, key: Symbol, choices: list[Value]) -> Outcomes:
+def one_of(m: Interpreter, s: State, key: Symbol, choices: list[Value]) -> Outcomes:
     """What stands under a key that is not known: each in a state of its own, and there always the same."""
     if key in s.memory:
         return [(s, s.memory[key])]

@@ -21,6 +21,7 @@ from gradcheck_tool.interp import sets
 from gradcheck_tool.interp.draining import drain
 from gradcheck_tool.interp.facts import ItemWritten
 from gradcheck_tool.interp.folding import fold_method
+from gradcheck_tool.interp.registrations import await_entry
 from gradcheck_tool.interp.registry import Result, const, function, lib_name, method
 from gradcheck_tool.interp.subscripts import remove_attribute
 
@@ -204,8 +205,9 @@ def dict_items(m: Interpreter, s: State, call: Call) -> Result:
 @method("dict", "get", "pop", "setdefault")
 def dict_get(m: Interpreter, s: State, call: Call) -> Result:
     name = call.func.name if isinstance(call.func, Method) else "get"
-    mine = s[call.self]
     key = call.args[0] if call.args else NONE
+    await_entry(m, s, call.self, key)
+    mine = s[call.self]
     default: Value = call.get(1, "default") or NONE
     certain = isinstance(key, Const) and not mine.open and all(isinstance(k, Const) for k in mine.items)
     if key in mine.items:

@@ -26,9 +26,11 @@ from gradcheck_tool.domain.values import (
 )
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.facts import AttributeWritten
+from gradcheck_tool.interp.imports import module_variables, resolve_import
 from gradcheck_tool.interp.models import model_of
 from gradcheck_tool.interp.packs import member, resolved
 from gradcheck_tool.interp.registry import Result, function, lib_name, method
+from gradcheck_tool.interp.subscripts import MOST_CHOICES, one_of
 from gradcheck_tool.library.torch.layer_bases import derives
 from gradcheck_tool.library.torch.module_names import MODULE_ATTRIBUTES
 from gradcheck_tool.library.torch.module_tree import STAND_IN
@@ -163,7 +165,7 @@ def getattr_(m: Interpreter, s: State, call: Call) -> Result:
     if isinstance(value, LibraryObject):
         return member(m, s, value, name, call.site) or unknown()
     if not isinstance(name, Const) or not isinstance(name.value, str):
-        return unknown()
+        return _member(m, s, value, name) or unknown()
     if len(call.args) > 2:
         record = s.get(value, Instance)
         if record is not None and not record.open and isinstance(record.cls, Ref):
@@ -172,6 +174,19 @@ def getattr_(m: Interpreter, s: State, call: Call) -> Result:
         if isinstance(value, Symbol):
             return Symbol(("attr", value, name.value))
     return attributes.get(m, s, value, name.value, call.site)
+
+
+def _member(m: Interpreter, s: State, module: Value, name: Value) -> Result | None:
+    """One of the few classes and functions of a module of the repository, by a name that is not known."""
+    variables = module_variables(s, module)
+    if variables is None or not isinstance(name, Symbol):
+        return None
+    public = [value for key, value in variables.locals.items() if not str(key).startswith("_")]
+    values = dict.fromkeys(resolve_import(m, s, value) for value in public)
+    found = [value for value in values if s.get(value, Class) or s.get(value, Func)]
+    if not 0 < len(found) <= MOST_CHOICES:
+        return None
+    return one_of(m, s, Symbol(("attr", module, name)), found)
 
 
 @function("builtins.setattr")
