@@ -57,6 +57,13 @@ OPTIMIZER = Trigger(
     imported_from=("torch.optim",),
     mentions=("step", "load_state_dict"),
 )
+# What a module loads under a name may be what it has handed out itself.
+LOAD_STATE = Trigger(
+    "load_state_dict(",
+    r"\bload_state_dict\(\s*[A-Za-z_][\w.]*\s*[,)]",
+    in_file=(".state_dict()",),
+    mentions=("load_state_dict",),
+)
 # Gradients are cleared at the wrong time only where there are some, or a step is taken.
 ZERO_GRAD = Trigger("zero_grad(", r"\bzero_grad\(", where=Condition.IN_TRAINING_FILE, mentions=("zero_grad",))
 CLIP_GRAD = Trigger("clip_grad_", r"\bclip_grad_\w+\(")

@@ -254,6 +254,7 @@ REPORTED: list[tuple[str, ev.Event]] = [
     ("GL522", event(own("ModeForgotten"), module="Net", mode="mode", call="self.norm.train()")),
     ("GL523", event(own("SwitchAsCondition"), module="net", call="net.train()", mode="training")),
     ("GL212", event(own("TemporaryWritten"), target="x[0]", source="x", attribute="data")),
+    ("GL213", event(own("SnapshotRestored"), module="net", snapshot="net.state_dict()")),
     ("GL327", event(own("LayerMade"), module="Net", layer="nn.Linear(3, 4)")),
     ("GL518", event(own("Cancelled"), sum="x + (q - x)")),
     ("GL519", event(own("NoiseLikelihood"), noise="noise", shifted="mean + std * noise")),

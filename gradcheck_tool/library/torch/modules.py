@@ -336,7 +336,8 @@ def state_dict(m: Interpreter, s: State, call: Call) -> Result:
         new = engine.new_tensor(
             s, call.site, dtype=tensor.dtype, shape=tensor.shape, storage=tensor.storage, name=name
         )
-        s[new].view, s[new].base = "detached", ref
+        entry: Tensor = s[new]
+        entry.view, entry.base, entry.base_version = "detached", ref, s[tensor.storage].data
         s.memory[Symbol(("state-dict", new))] = TRUE
         table.items[name_value(s, name, ref)] = new
     return s.new(table)
