@@ -82,6 +82,10 @@ class Evidence:
         """Does a function call `backward`?"""
         return function.worked_out(_calls_backward)
 
+    def asks_for_gradients(self, function: ir.Function) -> bool:
+        """Does a function call `autograd.grad`?"""
+        return function.worked_out(_asks_for_gradients)
+
     def hands_on_to_backward(self, s: State, place: Place, depth: int = DEPTH) -> bool:
         """Does a function pass something on to what calls `backward`, in whatever file?"""
         uses = self.uses_of(place.function, method=place.cls is not None).values()
@@ -212,6 +216,19 @@ def _hands_on_to(function: ir.Function) -> str | None:
 
 def _calls_backward(function: ir.Function) -> bool:
     return any(type(i) is ir.GetAttr and i.name == "backward" for i in function.instructions())
+
+
+def _asks_for_gradients(function: ir.Function) -> bool:
+    """Does a function call `autograd.grad`, under that name or that of its import?"""
+    names: dict[int, str] = {}
+    for i in function.instructions():
+        if isinstance(i, ir.LoadName) or (isinstance(i, ir.GetAttr) and i.name == "autograd"):
+            names[i.dst] = i.name
+        elif isinstance(i, ir.GetAttr) and i.name == "grad" and names.get(i.obj) == "autograd":
+            return True
+        elif isinstance(i, ir.Call) and names.get(i.func) == "grad":
+            return True
+    return False
 
 
 def methods_of(s: State, cls: Ref) -> list[ir.Function]:

@@ -117,17 +117,18 @@ class Casting:
 
     @cached_property
     def trains(self) -> bool:
-        """Does the unit, or another method of its class or function of its file, call `backward`?
+        """Does the unit, or another method of its class or function of its file, differentiate something?
 
-        Or does the unit hand something on to a function of another file that does?
+        Or does the unit hand something on to a function of another file that calls `backward`?
         """
-        s = self._out.state
+        s, evidence = self._out.state, self._m.program.refinement.evidence
         cls, frame = self._place.cls, s.get(self._place.module, Frame)
         near = methods_of(s, cls) if cls is not None else ()
         of_file = (frame.env.module.body, *frame.env.module.functions) if frame is not None else ()
-        if any(map(self._differentiates, (self._place.function, *near, *of_file))):
+        functions = (self._place.function, *near, *of_file)
+        if any(map(evidence.differentiates, functions)) or any(map(evidence.asks_for_gradients, functions)):
             return True
-        return self._m.program.refinement.evidence.hands_on_to_backward(s, self._place)  # type: ignore[no-any-return]
+        return evidence.hands_on_to_backward(s, self._place)  # type: ignore[no-any-return]
 
     @cached_property
     def trains_itself(self) -> bool:
@@ -135,16 +136,13 @@ class Casting:
         s, cls = self._out.state, self._place.cls
         is_trainer = cls is not None and not is_module_class(s, cls)
         near = methods_of(s, cls) if is_trainer and cls is not None else ()
-        return any(map(self._differentiates, (self._place.function, *near)))
+        return any(map(self._m.program.refinement.evidence.differentiates, (self._place.function, *near)))
 
     @property
     def _is_inside_module(self) -> bool:
         """Is it what a module is made of that is looked at?"""
         cls = self._place.cls
         return not self._is_argument and cls is not None and is_module_class(self._out.state, cls)
-
-    def _differentiates(self, function: ir.Function) -> bool:
-        return self._m.program.refinement.evidence.differentiates(function)  # type: ignore[no-any-return]
 
     @property
     def out(self) -> Cast:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.domain.graph import ConstantInput, GraphCut, Node, Tensor
-from gradcheck_tool.domain.values import Ref, Value
+from gradcheck_tool.domain.values import NONE, Ref, Value
 from gradcheck_tool.engine.tensors import numel_is_one
 from gradcheck_tool.trackers.events import BackwardCall, GraphBreak
 from gradcheck_tool.trackers.gradient_reach import GradientReach
@@ -29,6 +29,8 @@ SCALINGS = frozenset(
 )
 # Those that make one number of all elements: what was added to each is a term of the root's.
 TOTALS = frozenset({"mean", "sum", "MeanBackward0", "SumBackward0"})
+# Those that put tensors together.
+JOINS = frozenset({"stack", "cat", "StackBackward0", "CatBackward0"})
 # Cuts that are not made to get a constant: a constant term made so is no trick.
 UNASKED = frozenset({"non-differentiable", "create-graph", "no-grad", "numpy", "item"})
 
@@ -64,10 +66,7 @@ def backward_call(
     breaks, terms = _constants(s, run, misses) if run.inputs is None else ((), ())
     # A tensor that is given its gradient is no loss: what made it is of another pass.
     losses = [root for root, given in zip(run.roots, run.given, strict=True) if not given]
-    # A hook of a loss may differentiate the rest, as it is done where gradients are cached.
-    made = (
-        str(s[root].made_leaf) for root in losses if s[root].leaf and s[root].made_leaf and not s[root].hooks
-    )
+    made = (made for root in losses if (made := _made_leaf(s, root)))
     return BackwardCall(
         site=run.site,
         root=root,
@@ -78,6 +77,27 @@ def backward_call(
         factors=_factors(s, run),
         made_leaf=next(made, ""),
     )
+
+
+def _made_leaf(s: State, root: Ref) -> str:
+    """The call that made a leaf of what a root is, or of all that it adds up; '' for none.
+
+    A hook of a loss may differentiate the rest, as it is done where gradients are cached.
+    """
+    calls: list[str] = []
+    todo: list[Any] = [root if s[root].leaf else s[root].grad_fn]
+    seen: set[int] = set()
+    while todo:
+        at = todo.pop()
+        tensor, node = s.get(at, Tensor), s.get(at, Node)
+        if tensor is not None and tensor.made_leaf and not tensor.hooks:
+            calls.append(str(tensor.made_leaf))
+        elif node is None or node.op not in SUMS | TOTALS | JOINS and not _is_scaling(node):
+            return ""
+        elif at.id not in seen:
+            seen.add(at.id)
+            todo += [edge for edge in node.inputs if edge != NONE]
+    return calls[0] if calls else ""
 
 
 def _constants(s: State, run: BackwardPass, misses: Callable[[GraphCut], bool]) -> tuple[Breaks, Breaks]:

@@ -201,11 +201,14 @@ def sparse(m: Interpreter, s: State, call: Call) -> Result:
     return engine.apply(s, effect, {"values": values}, call.site, call.text, (size,))[0]
 
 
-def _may_be_computed(s: State, data: Value) -> bool:
+def _may_be_computed(s: State, data: Value, deep: int = NESTED) -> bool:
     """May data be the result of a computation that has a graph, or numbers of one?"""
     tensor = s.get(data, Tensor)
-    is_number = isinstance(data, Symbol) and data.kind in ("float", "data", None)
-    return is_number if tensor is None else tensor.requires_grad is None
+    if tensor is not None:
+        return tensor.requires_grad is None
+    if isinstance(data, Symbol):
+        return data.kind in ("float", "data", None)
+    return deep > 0 and any(_may_be_computed(s, part, deep - 1) for part in elements(s, data)[0])
 
 
 def _data_dtype(s: State, data: Value, deep: int = NESTED) -> str | None:
