@@ -224,9 +224,8 @@ def _asks_for_gradients(function: ir.Function) -> bool:
     for i in function.instructions():
         if isinstance(i, ir.LoadName) or (isinstance(i, ir.GetAttr) and i.name == "autograd"):
             names[i.dst] = i.name
-        elif isinstance(i, ir.GetAttr) and i.name == "grad" and names.get(i.obj) == "autograd":
-            return True
-        elif isinstance(i, ir.Call) and names.get(i.func) == "grad":
+        is_attribute = isinstance(i, ir.GetAttr) and i.name == "grad" and names.get(i.obj) == "autograd"
+        if is_attribute or (isinstance(i, ir.Call) and names.get(i.func) == "grad"):
             return True
     return False
 

@@ -72,7 +72,7 @@ class ConstantInput:
     __slots__ = ("name", "severed", "shape", "storage")
 
     def __init__(
-        self, name: Any, shape: tuple[int | None, ...] | None, cuts: tuple[GraphCut, ...], storage: Ref
+        self, name: Any, shape: tuple[int | None, ...] | None, cuts: tuple[GraphCut, ...], storage: Ref | None
     ) -> None:
         self.name = name
         self.shape = shape

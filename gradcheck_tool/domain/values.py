@@ -105,6 +105,8 @@ MAX_EXPRESSION = 5
 VERSION = "version"
 # The kind of what an opaque module returned, and of all that is read out of it.
 GRAPH = "graph"
+# The kind of an edge that leads to what else an opaque module computes with, or behind what a unit is given.
+ELSEWHERE = "elsewhere"
 
 
 def _depth(key: object) -> int:

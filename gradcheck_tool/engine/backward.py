@@ -22,7 +22,7 @@ from gradcheck_tool.domain.events import (
 )
 from gradcheck_tool.domain.graph import Node, SavedTensor, SavingHooks, Storage, Tensor
 from gradcheck_tool.domain.shapes import size_text
-from gradcheck_tool.domain.values import NONE, Ref, Symbol, Text, Value, fresh
+from gradcheck_tool.domain.values import ELSEWHERE, NONE, Ref, Symbol, Text, Value, fresh
 from gradcheck_tool.engine.earlier import kept_as, may_be_replaced
 from gradcheck_tool.engine.edges import edge, refresh_view
 from gradcheck_tool.engine.errors import (
@@ -63,7 +63,9 @@ class BackwardPass:
     `roots` are the differentiated tensors, `given` tells which of them got a gradient argument.
     `inputs` is None for a plain backward. `leaves` are the leaf tensors that receive a gradient, `refusing`
     those that are reached and take none, since they were frozen or detached in place after they were used;
-    `ran` are the nodes, `opaque` tells whether the graph continues where the model cannot see.
+    `ran` are the nodes, `opaque` tells whether the graph continues where the model cannot see, and
+    `is_astray` whether it may do so to anything, and not only into modules of which the role is known and
+    behind what the program is given.
     `flows` maps an edge to the edges of its gradient's own history (create_graph). `is_mended`: nothing is
     raised, as if what the engine refuses had been mended.
     """
@@ -81,6 +83,7 @@ class BackwardPass:
     refusing: list[Ref] = field(default_factory=list)
     ran: list[Ref] = field(default_factory=list)
     opaque: bool = False
+    is_astray: bool = False
     silent: list[UnversionedWrite] = field(default_factory=list)
     flows: dict[Ref, tuple[Value, ...]] = field(default_factory=dict)
     is_mended: bool = False
@@ -227,7 +230,7 @@ def _reachable(s: State, p: BackwardPass) -> set[int]:
     while todo:
         at = todo.pop()
         if isinstance(at, Symbol):
-            p.opaque = True
+            p.opaque, p.is_astray = True, p.is_astray or at.kind != ELSEWHERE
         if not isinstance(at, Ref) or at.id in seen:
             continue
         seen.add(at.id)

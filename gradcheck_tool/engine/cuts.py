@@ -71,6 +71,19 @@ def _cut(
     return tuple(dict.fromkeys(cuts))[-MAX_CUTS:]
 
 
+def cuts_of_result(
+    s: State, kind: str, refs: Sequence[Ref], given: Iterable[GraphCut], site: Any, call: Any
+) -> tuple[GraphCut, ...]:
+    """What a result of unknown structure is cut off from: from these tensors now, and from what was given."""
+    cuts = list(given)
+    alive = [ref for ref in refs if s[ref].requires_grad]
+    if alive:
+        at = s.off[0] if s.off is not None and s.off[1] != s.frames[-1] else site
+        sources = tuple(s[ref].grad_fn or ref for ref in alive)
+        cuts.append(GraphCut(kind, s[alive[0]].name, call, at, sources, None))
+    return tuple(dict.fromkeys(cuts))[-MAX_CUTS:]
+
+
 # -- numbers and arrays, whose cuts are kept in the state --------------------------------------------------
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.events import ViewWrite
 from gradcheck_tool.domain.graph import Node, Storage, Tensor
-from gradcheck_tool.domain.values import NONE, Ref, Value, unknown
+from gradcheck_tool.domain.values import ELSEWHERE, NONE, Ref, Symbol, Value, unknown
 from gradcheck_tool.engine.errors import FORBIDDING, Raised, story
 from gradcheck_tool.engine.tensors import APART
 
@@ -39,7 +39,7 @@ def history(s: State, ref: Ref) -> Value:
         return tensor.grad_fn
     if tensor.requires_grad and tensor.leaf:
         return NONE if tensor.grad_via_base else ref
-    return unknown()
+    return unknown(ELSEWHERE) if Symbol(("given-tensor", ref)) in s.memory else unknown()
 
 
 def edges_of(s: State, refs: Sequence[Ref], *, is_recorded: bool = False) -> tuple[Value, ...]:
@@ -55,7 +55,8 @@ def edges_of(s: State, refs: Sequence[Ref], *, is_recorded: bool = False) -> tup
     answers = [s[ref].requires_grad for ref in refs]
     decides = not is_recorded and True not in answers and answers.count(None) == 1
     return tuple(
-        at if decides or answer is not None else unknown() for at, answer in zip(edges, answers, strict=True)
+        at if decides or answer is not None or isinstance(at, Symbol) else unknown()
+        for at, answer in zip(edges, answers, strict=True)
     )
 
 

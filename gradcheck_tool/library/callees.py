@@ -46,6 +46,7 @@ from gradcheck_tool.library.torch.opaque_modules import (
     computes,
     is_named_function,
     is_role,
+    may_compute,
     opaque_module,
 )
 from gradcheck_tool.library.torch.operator_calls import OPERAND
@@ -237,7 +238,7 @@ def _call_unseen(
     m: Interpreter, s: State, obj: Symbol, receiver: Ref, name: str, call: Call
 ) -> Outcomes | None:
     """A method of an object that is known, whose class does not show it."""
-    if is_role(s, receiver) and computes(name, call):
+    if is_role(s, receiver) and (computes(name, call) or (s.grad is False and may_compute(name, call))):
         m.program.assume(f"`{callee_text(call)}` {USES_PARAMETERS} `{s[receiver].name}`")
         return [(s, call_opaque_module(m, s, receiver, call, may_detach=True))]
     inherited = call_inherited(m, s, receiver, name, call)

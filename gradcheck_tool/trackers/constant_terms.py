@@ -92,7 +92,7 @@ def _made_leaf(s: State, root: Ref) -> str:
         tensor, node = s.get(at, Tensor), s.get(at, Node)
         if tensor is not None and tensor.made_leaf and not tensor.hooks:
             calls.append(str(tensor.made_leaf))
-        elif node is None or node.op not in SUMS | TOTALS | JOINS and not _is_scaling(node):
+        elif node is None or (node.op not in SUMS | TOTALS | JOINS and not _is_scaling(node)):
             return ""
         elif at.id not in seen:
             seen.add(at.id)

@@ -13,11 +13,12 @@ from gradcheck_tool.domain.records import Dict
 from gradcheck_tool.domain.values import Ref
 from gradcheck_tool.interp.havoc import reachable
 from gradcheck_tool.ir import nodes as ir
+from gradcheck_tool.library.torch.module_tree import whole_groups
 from gradcheck_tool.trackers.notes import RunNote
 from gradcheck_tool.trackers.tracker import Tracker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator
 
     from gradcheck_tool.domain.graph import GraphCut
     from gradcheck_tool.domain.state import State
@@ -39,7 +40,7 @@ class GradientReach(Tracker):
     def on_backward_ran(self, m: Interpreter, s: State, fact: BackwardRan) -> None:
         """Note what the pass has reached."""
         place = id(fact.run.site.node)
-        self.passes[place] = self.passes.get(place, False) or fact.run.opaque
+        self.passes[place] = self.passes.get(place, False) or fact.run.is_astray
         for leaf in fact.run.leaves:
             self.fed[leaf.id] = True
 
@@ -50,10 +51,13 @@ class GradientReach(Tracker):
             for ref in fact.records:
                 self.followers[ref.id] = True
 
-    def missed(self, s: State, cut: GraphCut, run: BackwardPass) -> list[Ref]:
-        """The leaves behind a cut that the pass would have trained, and has not reached in another way."""
+    def missed(self, s: State, cut: GraphCut, run: BackwardPass, *, groups: bool = False) -> list[Ref]:
+        """The leaves behind a cut that the pass would have trained, and has not reached in another way.
+
+        With `groups` also what stands for all parameters of a module of which only the role is known.
+        """
         reached = {leaf.id for leaf in run.leaves}
-        behind = leaves_behind(s, cut.sources)
+        behind = leaves_behind(s, cut.sources, whole_groups(s) if groups else ())
         return [leaf for leaf in behind if leaf.id not in reached and leaf.id not in self.followers]
 
     def is_complete(self, fact: RunEnded) -> bool:
@@ -76,10 +80,10 @@ def _backward_calls(module: ir.ModuleIR) -> Iterator[ir.Call]:
         yield from (i for i in instrs if isinstance(i, ir.Call) and i.func in names)
 
 
-def leaves_behind(s: State, sources: Iterable[Any]) -> Iterator[Ref]:
+def leaves_behind(s: State, sources: Iterable[Any], groups: Container[int] = ()) -> Iterator[Ref]:
     """The leaves that what is computed from the sources sends gradients to.
 
-    Sources are edges of the graph: nodes and leaves.
+    Sources are edges of the graph: nodes and leaves. Of leaves that stand for several only `groups` count.
     """
     seen: set[int] = set()
     todo = list(sources)
@@ -91,8 +95,9 @@ def leaves_behind(s: State, sources: Iterable[Any]) -> Iterator[Ref]:
         seen.add(at.id)
         if isinstance(record, Node):
             todo.extend(record.inputs)
-        elif isinstance(record, Tensor) and record.requires_grad and not record.is_summary:
-            yield at
+        elif isinstance(record, Tensor) and record.requires_grad:
+            if not record.is_summary or at.id in groups:
+                yield at
 
 
 def held_by_variables(s: State) -> set[int]:

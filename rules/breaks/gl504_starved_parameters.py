@@ -42,6 +42,9 @@ class Starvation(GradientReach):
     cut_off = RunNote[int, dict[int, tuple[int, GraphBreak]]]()
     # Parameters that are stepped although they are cut off.
     starved = RunNote[int, OptimizerStep]()
+    # The place that has cut a parameter off from the latest pass, in this state and when it was stepped.
+    latest = StoryNote[int, int]()
+    latest_at_step = RunNote[int, int | None]()
     # Places that cut off, at least once, only what a gradient reaches otherwise.
     harmless = RunNote[int, bool]()
     # Places whose values several backward calls use.
@@ -56,7 +59,7 @@ class Starvation(GradientReach):
             for constant in s[ref].constant_inputs:
                 for cut in constant.severed:
                     if cut.kind != "sample":
-                        missed = [] if run.opaque else self.missed(s, cut, run)
+                        missed = [] if run.is_astray else self.missed(s, cut, run, groups=True)
                         self._remember(s, cut, missed)
                         self._use(s, run, cut, bool(missed))
 
@@ -66,6 +69,7 @@ class Starvation(GradientReach):
                 size = math.prod(n or 1 for n in cut.shape or ())
                 described = replace(GraphBreak.of(cut), tensor=str(s[leaf].name))
                 places = self.cut_off.get(leaf.id, {})
+                self.latest.set(s, leaf.id, id(cut.site.node))
                 self.cut_off[leaf.id] = {**places, id(cut.site.node): (size, described)}
 
     def _use(self, s: State, run: BackwardPass, cut: GraphCut, misses: bool) -> None:
@@ -76,7 +80,7 @@ class Starvation(GradientReach):
         made it.
         """
         place = id(cut.site.node)
-        if not misses and not run.opaque:
+        if not misses and not run.is_astray:
             self.harmless[place] = True
         earlier = self.used.get(s, cut)
         if earlier is None:
@@ -88,15 +92,19 @@ class Starvation(GradientReach):
         """Does the optimizer step parameters that are cut off from what was back-propagated?"""
         for ref in fact.parameters if self.cut_off else ():
             tensor = s[ref]
-            waits = tensor.requires_grad and tensor.grad_state in ("none", "zeroed")
+            # Whether those of an opaque module have gradients is never known: what no pass reaches has none.
+            waits = tensor.requires_grad and (tensor.is_summary or tensor.grad_state in ("none", "zeroed"))
             if waits and ref.id in self.cut_off and ref.id not in self.starved:
-                self.starved[ref.id] = OptimizerStep(
+                event = OptimizerStep(
                     site=fact.site,
                     optimizer=fact.name,
                     gradients=frozenset({"unknown"}),
                     scaler=fact.scaler,
                     in_loop=m.places.repeats(s, fact.site),
+                    assumes=(f"nothing else computes with {tensor.name}",) if tensor.is_summary else (),
                 )
+                self.starved[ref.id] = self.as_of_now(event)
+                self.latest_at_step[ref.id] = self.latest.get(s, ref.id)
 
     def on_run_ended(self, m: Interpreter, s: State, fact: facts.RunEnded) -> None:
         """Report the starved parameters that no gradient has reached on any path."""
@@ -106,14 +114,14 @@ class Starvation(GradientReach):
                 self.report(replace(event, starved=(cut,)))
 
     def _culprit(self, parameter: int) -> GraphBreak | None:
-        """The place that cuts a parameter off: rather one that cuts nothing trained, and many values."""
+        """The place that cuts a parameter off: rather one before its step, or one that cuts many values."""
         trained = {place for number in self.cut_off if number in self.fed for place in self.cut_off[number]}
         cuts = [
-            (place not in trained, size, cut)
+            (place not in trained, place == self.latest_at_step[parameter], size, cut)
             for place, (size, cut) in self.cut_off[parameter].items()
             if not self._is_boundary(place, cut)
         ]
-        return max(cuts, key=lambda entry: entry[:2])[2] if cuts else None
+        return max(cuts, key=lambda entry: entry[:3])[3] if cuts else None
 
     def _is_boundary(self, place: int, cut: GraphBreak) -> bool:
         return place in self.shared or (cut.kind in ("detach", "data") and place in self.harmless)

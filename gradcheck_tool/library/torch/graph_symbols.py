@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gradcheck_tool.domain.events import Site
+    from gradcheck_tool.domain.graph import GraphCut
     from gradcheck_tool.domain.state import State
 
 
@@ -22,9 +23,11 @@ def graph_symbol(s: State, node: Value) -> Symbol:
     return made
 
 
-def constant_symbol(s: State, site: Site) -> Symbol:
-    """A new symbol for what a module has returned that records no graph."""
+def constant_symbol(s: State, site: Site, cuts: tuple[GraphCut, ...] = ()) -> Symbol:
+    """A new symbol for what a module has returned that records no graph, and what that is cut off from."""
     made = graph_symbol(s, NONE)
+    if cuts:
+        s.severed[made] = cuts
     if s.inference:
         s.memory[Symbol(("inference", made))] = Const(site)
     return made
@@ -34,6 +37,18 @@ def made_in_inference(s: State, symbol: Symbol) -> Site | None:
     """Where it, or what it is read out of, was made in inference mode; None if it was not."""
     noted = s.memory.get(Symbol(("inference", _root(symbol))))
     return noted.value if isinstance(noted, Const) else None
+
+
+def is_given(s: State, symbol: Symbol) -> bool:
+    """Is nothing known of it, and is it, or what it is read out of, made of nothing that is known?"""
+    root = _root(symbol)
+    is_plain = symbol.kind is None and isinstance(root.key, int)
+    return is_plain and Symbol(("made-from", root)) not in s.memory
+
+
+def cuts_behind(s: State, symbol: Symbol) -> tuple[GraphCut, ...]:
+    """What a symbol, or what it is read out of, was cut off from."""
+    return s.severed.get(_root(symbol), ()) if s.severed else ()
 
 
 def _root(symbol: Symbol) -> Symbol:

@@ -12,9 +12,10 @@ import re
 from typing import TYPE_CHECKING
 
 from gradcheck_tool import engine
-from gradcheck_tool.domain.graph import Node, Tensor
+from gradcheck_tool.domain.graph import ConstantInput, Node, Tensor
 from gradcheck_tool.domain.records import Dict, Instance, List
 from gradcheck_tool.domain.values import (
+    ELSEWHERE,
     GRAPH,
     NONE,
     TRUE,
@@ -27,13 +28,20 @@ from gradcheck_tool.domain.values import (
     unknown,
 )
 from gradcheck_tool.engine import edges
+from gradcheck_tool.engine.cuts import cuts_of, cuts_of_result
 from gradcheck_tool.engine.operations import saved
 from gradcheck_tool.engine.tensors import new_tensor
 from gradcheck_tool.interp.constants import unsure_graph
 from gradcheck_tool.interp.havoc import forget_filled
 from gradcheck_tool.interp.places import receiver_text
 from gradcheck_tool.interp.registry import Result, method
-from gradcheck_tool.library.torch.graph_symbols import constant_symbol, graph_symbol, node_of
+from gradcheck_tool.library.torch.graph_symbols import (
+    constant_symbol,
+    cuts_behind,
+    graph_symbol,
+    is_given,
+    node_of,
+)
 from gradcheck_tool.library.torch.module_tree import SEQUENTIAL, named_parameters
 from gradcheck_tool.library.torch.tensor_values import as_tensor
 
@@ -123,9 +131,13 @@ def is_role(s: State, ref: Ref) -> bool:
 
 def computes(name: str, call: Call) -> bool:
     """Does a method of a module, by its name and what it gets, compute with the module's parameters?"""
+    return _COMPUTES.search(name) is not None and may_compute(name, call)
+
+
+def may_compute(name: str, call: Call) -> bool:
+    """May a method of a module, by its name and what it gets, compute with the module's parameters?"""
     given = [value for value in (*call.args, *call.kwargs.values()) if not isinstance(value, Const)]
-    is_given = bool(given) or call.unsure
-    return is_given and _COMPUTES.search(name) is not None and is_computation(name)
+    return (bool(given) or call.unsure) and is_computation(name)
 
 
 def is_computation(name: str) -> bool:
@@ -140,9 +152,11 @@ def call_opaque_module(m: Interpreter, s: State, ref: Ref, call: Call, *, may_de
     """
     forget_filled(s, [*call.args, *call.kwargs.values()], call.kwargs)
     parameters = [parameter for _, parameter in named_parameters(s, ref)[0]]
-    if s.grad is False:
-        return constant_symbol(s, call.site)
     trained = [p for p in parameters if s[p].requires_grad]
+    if s.grad is False:
+        before = [cut for given in _constants(s, call) for cut in given.severed]
+        cuts = cuts_of_result(s, "no-grad", trained, before, call.site, call.text)
+        return constant_symbol(s, call.site, cuts)
     for value in (*call.args, *call.kwargs.values()):
         if isinstance(value, Symbol) and value.kind == "data":
             s.memory[Symbol(("given", value))] = TRUE
@@ -150,10 +164,22 @@ def call_opaque_module(m: Interpreter, s: State, ref: Ref, call: Call, *, may_de
     given = [] if may_detach else _histories(s, call, is_recorded=bool(trained))
     if s.grad is None or not (trained or any(isinstance(at, Ref) for at in given)):
         return unsure_graph(s)
-    inputs = [*(edges.history(s, p) for p in trained), *given, unknown()]
+    inputs = [*(edges.history(s, p) for p in trained), *given, unknown(ELSEWHERE)]
     node = _node(s, "module", call, inputs)
-    s.edit(node).saved_tensors = tuple(saved(s, p, NONE, "weight", call.site, itself=True) for p in trained)
+    mine: Node = s.edit(node)
+    mine.saved_tensors = tuple(saved(s, p, NONE, "weight", call.site, itself=True) for p in trained)
+    mine.constant_inputs = () if may_detach else tuple(_constants(s, call))
     return graph_symbol(s, node)
+
+
+def _constants(s: State, call: Call) -> Iterator[ConstantInput]:
+    """The arguments that were cut off from something."""
+    for value in _parts(s, (*call.args, *call.kwargs.values())):
+        tensor = s.get(value, Tensor)
+        if tensor is not None and (cuts := cuts_of(s, value)):  # type: ignore[arg-type]
+            yield ConstantInput(tensor.name, tensor.shape, cuts, tensor.storage)
+        elif isinstance(value, Symbol) and value.kind == GRAPH and (cuts := cuts_behind(s, value)):
+            yield ConstantInput("", None, cuts, cuts[-1].storage)
 
 
 @method(CRITERION, "__call__")
@@ -220,7 +246,7 @@ def _histories(s: State, call: Call, *, is_recorded: bool = False) -> list[Value
             node = node_of(s, value)
             found += [node] if isinstance(node, Ref) else []
         elif isinstance(value, Symbol) and value.kind is None:
-            found.append(unknown())
+            found.append(unknown(ELSEWHERE) if is_given(s, value) else unknown())
         elif isinstance(value, Ref) and s.get(value, Tensor) is not None:
             tensors.append(value)
     is_recorded = is_recorded or any(isinstance(at, Ref) for at in found)

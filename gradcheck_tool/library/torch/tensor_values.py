@@ -9,12 +9,13 @@ from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.values import (
     GRAPH,
     NONE,
+    TRUE,
     Ref,
     Symbol,
     Value,
 )
 from gradcheck_tool.interp.places import receiver_text
-from gradcheck_tool.library.torch.graph_symbols import made_in_inference, node_of
+from gradcheck_tool.library.torch.graph_symbols import cuts_behind, is_given, made_in_inference, node_of
 from gradcheck_tool.library.torch.settings import settings_behind
 from gradcheck_tool.library.torch.shown_parameters import is_shown_parameter
 
@@ -38,6 +39,8 @@ def _standing_for(m: Interpreter, s: State, value: Symbol, site: Any) -> Ref:
     if isinstance(known, Ref):
         return known
     ref = engine.unknown_tensor(s, site)
+    if is_given(s, value):
+        s.memory[Symbol(("given-tensor", ref))] = TRUE
     if value.kind == "data":
         tensor: Tensor = s[ref]
         tensor.requires_grad, tensor.leaf, tensor.unsure_graph = False, True, True
@@ -47,6 +50,7 @@ def _standing_for(m: Interpreter, s: State, value: Symbol, site: Any) -> Ref:
         s[ref].requires_grad, s[ref].leaf, s[ref].dtype = False, True, "bool"
     if value.kind == GRAPH:
         _set_graph(s[ref], node_of(s, value))
+        s[ref].severed = cuts_behind(s, value) if s[ref].requires_grad is False else ()
         made = made_in_inference(s, value)
         if made is not None:
             s[ref].inference, s[ref].site = True, made
