@@ -42,6 +42,7 @@ from gradcheck_tool.analysis.wrapped_modules import is_bare, wrap
 from gradcheck_tool.domain.records import Frame, Func, Instance
 from gradcheck_tool.domain.values import TRUE, Const, LibraryObject, Ref, Symbol, Tup, Value, unknown
 from gradcheck_tool.interp import attributes
+from gradcheck_tool.interp.constants import note_argument
 from gradcheck_tool.interp.imports import import_module, module_variables, resolve_import
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.held_parameters import hold
@@ -96,7 +97,10 @@ def arguments(
         depth: how many constructors may be called for arguments of arguments.
     """
     place = place_of(func, cls)
-    return Casting(m, s, place, depth).cast(func.function.params[skip:], func.defaults)
+    cast = Casting(m, s, place, depth).cast(func.function.params[skip:], func.defaults)
+    for value in cast.values.values():
+        note_argument(cast.state, value)
+    return cast
 
 
 class Casting:

@@ -109,6 +109,15 @@ GRAPH = "graph"
 ELSEWHERE = "elsewhere"
 
 
+def root_of(symbol: Symbol) -> Symbol:
+    """What a symbol is read out of."""
+    key = symbol.key
+    while isinstance(key, tuple) and key[0] in ("attr", "item") and isinstance(key[1], Symbol):
+        symbol = key[1]
+        key = symbol.key
+    return symbol
+
+
 def _depth(key: object) -> int:
     """How deep symbols are nested in an expression."""
     if type(key) is not tuple:

@@ -25,7 +25,7 @@ from gradcheck_tool.interp import attributes, classes, registry
 from gradcheck_tool.interp import iteration as iterate
 from gradcheck_tool.interp.api import Call, Label
 from gradcheck_tool.interp.budget import BudgetExhausted
-from gradcheck_tool.interp.constants import is_marked, unsure_graph
+from gradcheck_tool.interp.constants import is_from_arguments, is_marked, note_argument, unsure_graph
 from gradcheck_tool.interp.draining import drain
 from gradcheck_tool.interp.exceptions import guard
 from gradcheck_tool.interp.facts import Called, LibraryCalled
@@ -281,6 +281,8 @@ def call_unknown(m: Interpreter, s: State, call: Call) -> Outcomes:
         s.memory[Symbol(("made-from", result))] = made_from
     elif before is not None:
         s.memory[Symbol(("made-from", result))] = before
+    elif owner and is_from_arguments(s, owner[0]):
+        note_argument(s, result)
     return [(s, result)]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.graph import Tensor
-from gradcheck_tool.domain.values import GRAPH, TRUE, Ref, Symbol, Tup, Value, unknown
+from gradcheck_tool.domain.values import GRAPH, TRUE, Ref, Symbol, Tup, Value, root_of, unknown
 from gradcheck_tool.engine.cuts import inherit
 from gradcheck_tool.interp.havoc import reachable
 
@@ -26,9 +26,7 @@ def unsure_graph(s: State) -> Symbol:
 
 def mark(s: State, value: Symbol) -> None:
     """What an unknown value was read out of may have a graph, and so may all that is read out of it later."""
-    root = value
-    while isinstance(root.key, tuple) and root.key[0] in ("attr", "item") and isinstance(root.key[1], Symbol):
-        root = root.key[1]
+    root = root_of(value)
     if root is not value:
         s.memory[Symbol(("may-have-graph", root))] = TRUE
 
@@ -41,6 +39,20 @@ def is_marked(s: State, value: Value) -> bool:
         is_part = isinstance(value.key, tuple) and value.key[0] in ("attr", "item")
         value = value.key[1] if is_part else value.key  # type: ignore[index,assignment]
     return False
+
+
+def note_argument(s: State, value: Value) -> None:
+    """A value of which nothing is known comes from whoever calls what is executed."""
+    if isinstance(value, Symbol) and value.kind is None:
+        s.memory[Symbol(("argument", value))] = TRUE
+
+
+def is_from_arguments(s: State, value: Value) -> bool:
+    """Is it an argument of which nothing is known, or read out of one, or what a method of one has returned?
+
+    What a method has returned that was given objects of the program is not.
+    """
+    return isinstance(value, Symbol) and Symbol(("argument", root_of(value))) in s.memory
 
 
 def may_have_graph(s: State, value: Value) -> bool:

@@ -6,6 +6,26 @@ from tests.cases import each
 from tests.open_programs import HEAD, Open, check_open
 
 OPEN = {
+    "the gradient of a copy that does not require one": Open(
+        HEAD
+        + """
+class Attack:
+    def __init__(self, model, steps=3):
+        self.model, self.steps = model, steps
+
+    def __call__(self, images, labels):
+        changed = images.clone().detach()
+        for _ in range(self.steps):
+            loss = F.cross_entropy(self.model(changed), labels)
+            slope = torch.autograd.grad(loss, changed)[0]  # <- GL801
+            changed = changed.detach() + 0.1 * slope.sign()
+        return changed
+""",
+        "            loss = F",
+        "            changed.requires_grad_()\n            loss = F",
+        "Attack(nn.Linear(3, 2))(torch.ones(4, 3), torch.zeros(4, dtype=torch.long))",
+        assumes=("`model` has parameters that require a gradient",),
+    ),
     "an input is changed in place where gradients are recorded": Open(
         HEAD
         + """

@@ -11,6 +11,7 @@ from gradcheck_tool.domain.values import GRAPH, NONE, Const, Ref, Symbol, Tup, V
 from gradcheck_tool.engine.cuts import cuts_within
 from gradcheck_tool.engine.errors import story
 from gradcheck_tool.interp import registry
+from gradcheck_tool.interp.constants import is_from_arguments
 from gradcheck_tool.interp.iteration import elements
 from gradcheck_tool.interp.registry import Result, function
 from gradcheck_tool.library.torch.dtypes import TENSOR_CLASSES, dtype_class, requested_dtype
@@ -207,7 +208,7 @@ def _may_be_computed(s: State, data: Value, deep: int = NESTED) -> bool:
     if tensor is not None:
         return tensor.requires_grad is None
     if isinstance(data, Symbol):
-        return data.kind in ("float", "data", None)
+        return data.kind in ("float", "data", None) and not is_from_arguments(s, data)
     return deep > 0 and any(_may_be_computed(s, part, deep - 1) for part in elements(s, data)[0])
 
 

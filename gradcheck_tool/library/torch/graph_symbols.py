@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.graph import Node
-from gradcheck_tool.domain.values import GRAPH, NONE, Const, Ref, Symbol, Tup, Value, unknown
+from gradcheck_tool.domain.values import GRAPH, NONE, Const, Ref, Symbol, Tup, Value, root_of, unknown
 from gradcheck_tool.interp.havoc import graph_behind
 
 if TYPE_CHECKING:
@@ -35,31 +35,13 @@ def constant_symbol(s: State, site: Site, cuts: tuple[GraphCut, ...] = ()) -> Sy
 
 def made_in_inference(s: State, symbol: Symbol) -> Site | None:
     """Where it, or what it is read out of, was made in inference mode; None if it was not."""
-    noted = s.memory.get(Symbol(("inference", _root(symbol))))
+    noted = s.memory.get(Symbol(("inference", root_of(symbol))))
     return noted.value if isinstance(noted, Const) else None
-
-
-def is_given(s: State, symbol: Symbol) -> bool:
-    """Is nothing known of it, and is it, or what it is read out of, made of nothing that is known?"""
-    root = _root(symbol)
-    is_plain = symbol.kind is None and isinstance(root.key, int)
-    return is_plain and Symbol(("made-from", root)) not in s.memory
 
 
 def cuts_behind(s: State, symbol: Symbol) -> tuple[GraphCut, ...]:
     """What a symbol, or what it is read out of, was cut off from."""
-    return s.severed.get(_root(symbol), ()) if s.severed else ()
-
-
-def _root(symbol: Symbol) -> Symbol:
-    """What a symbol is read out of."""
-    while (
-        isinstance(symbol.key, tuple)
-        and symbol.key[0] in ("attr", "item")
-        and isinstance(symbol.key[1], Symbol)
-    ):
-        symbol = symbol.key[1]
-    return symbol
+    return s.severed.get(root_of(symbol), ()) if s.severed else ()
 
 
 def node_of(s: State, symbol: Symbol) -> Value | None:
@@ -72,7 +54,7 @@ def node_of(s: State, symbol: Symbol) -> Value | None:
     known = s.memory.get(mine)
     if isinstance(known, Ref):
         return known
-    maker = s.memory.get(Symbol(("graph-of", _root(symbol))))
+    maker = s.memory.get(Symbol(("graph-of", root_of(symbol))))
     whole = s.get(maker, Node)
     if whole is None:
         return maker

@@ -31,7 +31,7 @@ from gradcheck_tool.engine import edges
 from gradcheck_tool.engine.cuts import cuts_of, cuts_of_result
 from gradcheck_tool.engine.operations import saved
 from gradcheck_tool.engine.tensors import new_tensor
-from gradcheck_tool.interp.constants import unsure_graph
+from gradcheck_tool.interp.constants import is_from_arguments, unsure_graph
 from gradcheck_tool.interp.havoc import forget_filled
 from gradcheck_tool.interp.places import receiver_text
 from gradcheck_tool.interp.registry import Result, method
@@ -39,7 +39,6 @@ from gradcheck_tool.library.torch.graph_symbols import (
     constant_symbol,
     cuts_behind,
     graph_symbol,
-    is_given,
     node_of,
 )
 from gradcheck_tool.library.torch.module_tree import SEQUENTIAL, named_parameters
@@ -246,7 +245,7 @@ def _histories(s: State, call: Call, *, is_recorded: bool = False) -> list[Value
             node = node_of(s, value)
             found += [node] if isinstance(node, Ref) else []
         elif isinstance(value, Symbol) and value.kind is None:
-            found.append(unknown(ELSEWHERE) if is_given(s, value) else unknown())
+            found.append(unknown(ELSEWHERE) if is_from_arguments(s, value) else unknown())
         elif isinstance(value, Ref) and s.get(value, Tensor) is not None:
             tensors.append(value)
     is_recorded = is_recorded or any(isinstance(at, Ref) for at in found)

@@ -14,8 +14,9 @@ from gradcheck_tool.domain.values import (
     Symbol,
     Value,
 )
+from gradcheck_tool.interp.constants import is_from_arguments
 from gradcheck_tool.interp.places import receiver_text
-from gradcheck_tool.library.torch.graph_symbols import cuts_behind, is_given, made_in_inference, node_of
+from gradcheck_tool.library.torch.graph_symbols import cuts_behind, made_in_inference, node_of
 from gradcheck_tool.library.torch.settings import settings_behind
 from gradcheck_tool.library.torch.shown_parameters import is_shown_parameter
 
@@ -39,7 +40,7 @@ def _standing_for(m: Interpreter, s: State, value: Symbol, site: Any) -> Ref:
     if isinstance(known, Ref):
         return known
     ref = engine.unknown_tensor(s, site)
-    if is_given(s, value):
+    if is_from_arguments(s, value):
         s.memory[Symbol(("given-tensor", ref))] = TRUE
     if value.kind == "data":
         tensor: Tensor = s[ref]
