@@ -92,12 +92,18 @@ def _made_leaf(s: State, root: Ref) -> str:
         tensor, node = s.get(at, Tensor), s.get(at, Node)
         if tensor is not None and tensor.made_leaf and not tensor.hooks:
             calls.append(str(tensor.made_leaf))
-        elif node is None or (node.op not in SUMS | TOTALS | JOINS and not _is_scaling(node)):
+        elif node is None or not _adds_up(node):
             return ""
         elif at.id not in seen:
             seen.add(at.id)
             todo += [edge for edge in node.inputs if edge != NONE]
     return calls[0] if calls else ""
+
+
+def _adds_up(node: Node) -> bool:
+    """Does a node only add and put together what it is given, or scale it by a number that is no tensor?"""
+    is_scaled = node.op in SCALINGS and len(node.inputs) == 1
+    return is_scaled or node.op in SUMS | TOTALS | JOINS
 
 
 def _constants(s: State, run: BackwardPass, misses: Callable[[GraphCut], bool]) -> tuple[Breaks, Breaks]:
