@@ -10,6 +10,7 @@ import types
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gradcheck_tool.harness import absent
 from gradcheck_tool.harness.inputs.files import sample_files
 from gradcheck_tool.harness.inputs.synthesised.factories import made_by_factory
 from gradcheck_tool.harness.notebooks import run_notebook
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _WITHOUT = "__gradlint_without__"
 
 
+_MOST_MISSING = 12
 _STOPPED = "__gradlint_stopped__"
 """Marks a module whose import was stopped."""
 
@@ -62,9 +64,32 @@ def load_function(ref: FunctionRef, seed: int = 0) -> type:
 def import_module_of(ref: FunctionRef) -> types.ModuleType:
     """Import the file of a Function by its dotted name, or as a file where it has none.
 
+    Where modules are missing, empty ones stand in for them, for the Function may do without.
+
     Raises:
         LoadError: with the cause.
     """
+    try:
+        return _import(ref)
+    except LoadError as error:
+        first = last = error
+    missing: list[str] = []
+    while (
+        (name := absent.missing_name(last.__cause__)) and name not in missing and len(missing) < _MOST_MISSING
+    ):
+        missing.append(name)
+        try:
+            with absent.standing_in(missing):
+                module = _import(ref)
+        except LoadError as error:
+            last = error
+        else:
+            absent.mark(module, missing)
+            return module
+    raise first
+
+
+def _import(ref: FunctionRef) -> types.ModuleType:
     path = Path(ref.filename)
     for folder in reversed(import_folders(path, Path(ref.root))):
         if str(folder) not in sys.path and not _is_inside(folder, ref):
@@ -113,6 +138,11 @@ def _import_by_name(name: str, ref: FunctionRef) -> types.ModuleType:
     # At the end: the modules of a package must not hide those of the standard library.
     sys.path.append(str(folder))
     return importlib.import_module(name)
+
+
+def remarks(ref: FunctionRef) -> list[str]:
+    """What a reader has to know of how the module of a Function was imported."""
+    return [*missing_packages(ref), *absent.imported_without(ref.module), *was_stopped(ref)]
 
 
 def was_stopped(ref: FunctionRef) -> list[str]:

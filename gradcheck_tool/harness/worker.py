@@ -96,8 +96,7 @@ def _check(channel: Channel, unit: Unit, settings: dict[str, Any]) -> dict[str, 
         LoadError,
         import_samples,
         load_function,
-        missing_packages,
-        was_stopped,
+        remarks,
     )
 
     stages = _Stages()
@@ -109,7 +108,7 @@ def _check(channel: Channel, unit: Unit, settings: dict[str, Any]) -> dict[str, 
         function = load_function(unit.ref)
     except LoadError as error:
         return {"cause": str(error)}
-    notes = [*missing_packages(unit.ref), *was_stopped(unit.ref), *import_samples(unit.ref)]
+    notes = [*remarks(unit.ref), *import_samples(unit.ref)]
     gap = _gap(function)
     if gap:
         return {"cause": gap, "lasting": True}

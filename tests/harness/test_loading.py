@@ -2,10 +2,12 @@
 
 import json
 import sys
+import textwrap
 
 import pytest
 
 from gradcheck_tool.harness import stopping
+from gradcheck_tool.harness.absent import imported_without
 from gradcheck_tool.harness.discovery import Discovery
 from gradcheck_tool.harness.loading import LoadError, load_function, missing_packages, was_stopped
 
@@ -96,7 +98,7 @@ class TestImports:
         assert missing_packages(ref) == [f"pkg/__init__.py was left out: {why}"]
 
     def test_a_module_that_needs_what_its_package_defines_is_not_imported_without(self, project):
-        project("pkg/__init__.py", "import absent_package\nvalue = 1")
+        project("pkg/__init__.py", "import absent_package\nabsent_package + 1\nvalue = 1")
         path = project("pkg/ops.py", f"from pkg import value\n{FUNCTION}")
         assert cause(path) == "needs a module that is missing: absent_package"
 
@@ -126,6 +128,51 @@ class TestImports:
 
     def test_a_name_that_is_bound_to_apply_afterwards(self, project):
         assert load(project("ops.py", f"{FUNCTION}\nMine = Mine.apply\n")).__qualname__ == "Mine"
+
+
+class TestMissingModules:
+    USES = """
+        import absent_logger, absent_library.parts as parts
+        from absent_library import Base, jit
+        import tried
+
+        setting = absent_logger.init(project="x")
+
+        @jit(nopython=True)
+        def kernel(x): return x
+
+        class Layer(Base):
+            where: "parts.Kind" = parts.Kind.first
+        """
+    TRIED = """
+        import importlib.util
+        try:
+            import absent_library
+        except ImportError:
+            absent_library = None
+        seen = importlib.util.find_spec("absent_logger") is not None
+        """
+
+    def load(self, project):
+        project("tried.py", textwrap.dedent(self.TRIED))
+        return load(project("ops.py", f"{textwrap.dedent(self.USES)}{FUNCTION}"))
+
+    def test_a_function_that_does_without_them_is_had(self, project):
+        module = sys.modules[self.load(project).__module__]
+        assert imported_without("ops") == ["imported without what is missing: absent_logger, absent_library"]
+        for use in (lambda: module.kernel(1), lambda: module.setting.log, lambda: module.kernel[1]):
+            with pytest.raises(ModuleNotFoundError, match="No module named 'absent_l"):
+                use()
+
+    def test_code_that_asks_whether_they_are_there_is_told_that_they_are_not(self, project):
+        self.load(project)
+        assert sys.modules["tried"].absent_library is None
+        assert not sys.modules["tried"].seen
+        assert "absent_library" not in sys.modules
+
+    def test_an_import_that_fails_for_another_reason_then_names_the_first(self, project):
+        path = project("ops.py", f"import absent_library\nassert absent_library.version > 3\n{FUNCTION}")
+        assert cause(path) == "needs a module that is missing: absent_library"
 
 
 class TestSamples:
@@ -171,14 +218,14 @@ class TestSamples:
 
 class TestCauses:
     def test_a_missing_dependency(self, project):
-        path = project("ops.py", f"import absent_package.ops\n{FUNCTION}")
+        path = project("ops.py", f"import absent_package.ops\nabsent_package + 1\n{FUNCTION}")
         assert cause(path) == "needs a module that is missing: absent_package"
 
     def test_a_missing_extension(self, project):
         project("pkg/__init__.py")
         path = project("pkg/ops.py", f"from pkg import _C\nimport pkg._kernels\n{FUNCTION}")
         assert "_C" in cause(path)
-        path.write_text(f"import pkg._kernels\n{FUNCTION}")
+        path.write_text(f"import pkg._kernels\npkg._kernels + 1\n{FUNCTION}")
         assert cause(path) == "needs an extension module that is missing: pkg._kernels"
 
     def test_a_device(self, project):

@@ -179,7 +179,8 @@ class TestRun:
 
     def test_junit_has_every_function(self, ops, project, gradcheck):
         project(
-            "zz.py", "import absent_dependency, torch\nclass Mine(torch.autograd.Function): forward = None\n"
+            "zz.py",
+            "import absent_dependency, torch\nabsent_dependency + 1\nclass Mine(torch.autograd.Function): forward = None\n",
         )
         text = gradcheck("-j", 1, "--output-format", "junit").stdout
         cases = {case.get("name"): case for case in ET.fromstring(text).iter("testcase")}
@@ -217,7 +218,8 @@ class TestRun:
 
     def test_unchecked_functions_fail_where_that_is_asked_for(self, project, gradcheck):
         project(
-            "ops.py", "import absent_dependency, torch\nclass Mine(torch.autograd.Function): forward = None\n"
+            "ops.py",
+            "import absent_dependency, torch\nabsent_dependency + 1\nclass Mine(torch.autograd.Function): forward = None\n",
         )
         result = gradcheck("-j", 1, "--fail-on", "unchecked")
         assert result.exit_code == 1

@@ -77,7 +77,9 @@ def test_one_that_corrupts_the_process_fails_the_test_that_shows_it(run):
 
 
 def test_functions_that_cannot_be_checked_are_skipped_with_the_cause(run):
-    run.file(other="import absent_package, torch\nclass Other(torch.autograd.Function): forward = None")
+    run.file(
+        other="import absent_package, torch\nabsent_package + 1\nclass Other(torch.autograd.Function): forward = None"
+    )
     result = run("--gradlint", "--gradlint-target", "other.py", "-rs")
     result.assert_outcomes(skipped=1)
     result.stdout.fnmatch_lines(["SKIPPED*not checked: needs a module that is missing: absent_package"])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from gradcheck_tool.gradcheck.rng import preserved
 from gradcheck_tool.gradcheck.samples import registered
 from gradcheck_tool.harness.inputs.case import Case
 
@@ -27,5 +28,6 @@ def declared_cases(function: type, settings: InputSettings) -> tuple[Case, ...]:
         for generator in registered(function)
         for sample in generator(device, dtype)
     )
-    torch.manual_seed(settings.seed)
-    return tuple(islice(drawn, settings.limit))
+    with preserved():
+        torch.manual_seed(settings.seed)
+        return tuple(islice(drawn, settings.limit))

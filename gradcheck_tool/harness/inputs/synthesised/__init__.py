@@ -23,7 +23,7 @@ from gradcheck_tool.harness.inputs.synthesised.domains import (
     random_start,
     right_domain,
 )
-from gradcheck_tool.harness.inputs.synthesised.knobs import guessed_knob
+from gradcheck_tool.harness.inputs.synthesised.guessed_knobs import guessed_knob
 from gradcheck_tool.harness.inputs.synthesised.objects import with_objects
 from gradcheck_tool.harness.inputs.synthesised.parameters import parameters_of_function
 from gradcheck_tool.harness.inputs.synthesised.specs import Made, Plain, describe

@@ -90,9 +90,7 @@ def _of_class(owner: type) -> list[Made]:
 
 def _is_abstract(cls: type) -> bool:
     """Whether a class leaves methods to those below it, be it by saying so or by raising."""
-    codes = (
-        getattr(value, "__code__", None) for name in dir(cls) if (value := inspect.getattr_static(cls, name))
-    )
+    codes = (getattr(inspect.getattr_static(cls, name, None), "__code__", None) for name in dir(cls))
     return inspect.isabstract(cls) or any(
         "NotImplementedError" in code.co_names and len(code.co_code) <= _SHORT
         for code in codes

@@ -34,8 +34,9 @@ _OF_A_TUPLE = re.compile(r"\b(?:tuple|sequence)\b|converted to an index")
 _NOT_HERE = re.compile(
     r"'_OpNamespace'|Could not run '.*' with arguments from the 'CPU' backend|No CUDA GPUs are available"
     r"|Found no NVIDIA driver|Torch not compiled with CUDA enabled"
+    r"|is now removed|was removed in|module '[\w.]+' has no attribute"
 )
-"""Errors for want of an operator, a kernel for this device, or another device."""
+"""Errors for want of an operator, a kernel for this device, another device, or an older library."""
 _BACKWARD = 3
 """The stage of a try in backward."""
 _BUILDERS = re.compile(
