@@ -354,7 +354,7 @@ def _defaults() -> Iterator[None]:
     """Put back what checked code may have set for the whole process."""
     import torch
 
-    from gradcheck_tool.harness import alone, without_cuda
+    from gradcheck_tool.harness import alone, checkpoints, without_cuda
 
     dtype, folder = torch.get_default_dtype(), Path.cwd()
     deterministic, grad = torch.are_deterministic_algorithms_enabled(), torch.is_grad_enabled()
@@ -363,6 +363,7 @@ def _defaults() -> Iterator[None]:
     finally:
         alone.leave()
         without_cuda.leave()
+        checkpoints.leave()
         torch.set_default_dtype(dtype)
         torch.set_default_device(None)
         torch.use_deterministic_algorithms(deterministic)

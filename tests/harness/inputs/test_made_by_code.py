@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from gradcheck_tool.gradcheck import check_function
+from gradcheck_tool.harness import checkpoints
 from gradcheck_tool.harness.discovery import Discovery
 from gradcheck_tool.harness.inputs.case import InputSettings
 from gradcheck_tool.harness.inputs.finding import cases
@@ -375,3 +376,85 @@ def test_parts_of_objects_that_turn_out_to_be_called(found):
     assert len(blocks) == 1
     assert options == {}
     assert check_function(function, made.cases[0].args, **made.cases[0].options).ok
+
+
+def test_an_object_of_a_class_in_a_file_that_nothing_imports(found):
+    _, inputs = found(SCALE.format(annotation=""), other=CLASS)
+    assert type(inputs.cases[0].args[1]).__module__ == "other"
+
+
+def test_what_a_helper_reads_of_what_forward_keeps(found):
+    program = """
+    class Part:
+        def __init__(self, factor: float = 2.0):
+            self.factor = factor
+
+        def scaled(self, x):
+            return self.factor * x
+
+    class Sum(Function):
+        @classmethod
+        def _each(cls, ctx, x):
+            total = 0.0
+            for i, part in enumerate(ctx.parts):
+                total = total + part.scaled(x)
+            return total
+
+        @classmethod
+        def forward(cls, ctx, x, parts):
+            ctx.parts = parts
+            return cls._each(ctx, x)
+
+        @classmethod
+        def backward(cls, ctx, g):
+            return cls._each(ctx, g), None
+    """
+    _, inputs = found(program)
+    assert [type(part).__name__ for part in inputs.cases[0].args[1]] == ["Part"]
+
+
+def test_a_tensor_that_a_caller_writes_down(found):
+    program = """
+    class Clip(Function):
+        @staticmethod
+        def forward(ctx, x, bounds):
+            ctx.save_for_backward(x, bounds)
+            return x.round()
+
+        @staticmethod
+        def backward(ctx, g):
+            x, bounds = ctx.saved_tensors
+            return g * ((x > bounds[0]) & (x < bounds[1])), None
+
+    def clip(x):
+        limits = torch.tensor([-1.5, 1.5])
+        return Clip.apply(x, limits)
+    """
+    _, inputs = found(program)
+    assert inputs.cases[0].args[1].tolist() == [-1.5, 1.5]
+
+
+def test_a_checkpoint_that_refuses_to_be_asked_for_single_gradients(found):
+    program = """
+    class Checkpoint(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.sin()
+
+        @staticmethod
+        def backward(ctx, g):
+            if not torch.autograd._is_checkpoint_valid():
+                raise RuntimeError("Checkpoint is not compatible with .grad(), please use .backward()")
+            x = ctx.saved_tensors[0].detach().requires_grad_()
+            with torch.enable_grad():
+                y = x.sin()
+            torch.autograd.backward(y, g)
+            return x.grad
+    """
+    function, inputs = found(program)
+    assert check_function(function, inputs.cases[0].args).ok
+    checkpoints.leave()
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="not compatible"):
+        torch.autograd.grad(function.apply(x).sum(), x)

@@ -12,6 +12,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
+import torch
+
 from gradcheck_tool.trust.reading import read_program
 
 if TYPE_CHECKING:
@@ -84,7 +86,7 @@ def apply_sites(parameters: list[Parameter], sites: Sequence[CallSite]) -> None:
         for position, values in site.values.items():
             if position < len(parameters):
                 seen = parameters[position].seen
-                seen += [value for value in values if value not in seen]
+                seen += [value for value in values if repr(value) not in map(repr, seen)]
     counts = {site.count for site in sites if site.count is not None}
     if len(counts) == 1 and parameters and parameters[-1].variable:
         del parameters[max(1, *counts) :]
@@ -240,7 +242,7 @@ def _site(call: ast.Call, trail: tuple[_Definition, ...], asked: dict[str, Any],
     within = ".".join(d.name for d in trail) or None
     site = CallSite(filename, within, owner.name if owner is not None else None)
     site.is_function = _is_function(owner)
-    known = _defaults(function) if function is not None else {}
+    known = {**_defaults(function), **_locals(function)} if function is not None else {}
     begin = _begin(owner) if owner is not None else None
     attributes = _attributes(begin) if begin is not None else {}
     types = {**_annotated_attributes(begin), **_annotations(function)}
@@ -287,7 +289,8 @@ def _values(node: ast.expr, known: dict[str, Any], attributes: dict[str, Any]) -
             if node.attr in attributes:
                 yield attributes[node.attr]
         elif isinstance(node, ast.Call) and len(node.args) == 1:
-            yield from _values(node.args[0], known, attributes)
+            inside = _values(node.args[0], known, attributes)
+            yield from map(torch.tensor, inside) if _last_name(node.func) == "tensor" else inside
 
 
 def _defaults(function: ast.FunctionDef) -> dict[str, Any]:
@@ -300,6 +303,19 @@ def _defaults(function: ast.FunctionDef) -> dict[str, Any]:
     ]
     return {
         argument.arg: value for argument, default in pairs if default for value in _values(default, {}, {})
+    }
+
+
+def _locals(function: ast.FunctionDef) -> dict[str, Any]:
+    """The local names of a function that are set once, to a literal or to a tensor of one."""
+    given = [node for node in ast.walk(function) if isinstance(node, ast.Assign)]
+    names = [target.id for node in given for target in node.targets if isinstance(target, ast.Name)]
+    return {
+        target.id: value
+        for node in given
+        for target in node.targets
+        if isinstance(target, ast.Name) and names.count(target.id) == 1
+        for value in _values(node.value, {}, {})
     }
 
 

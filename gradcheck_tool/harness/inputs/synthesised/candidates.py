@@ -30,6 +30,8 @@ Ranked = list[tuple[float, Spec]]
 _WRITTEN = -1.0
 """What it costs more to believe in a shape that somebody has written down."""
 _UNLIKELY = 2.0
+_WRITTEN_OUT = 16
+"""The most numbers of a tensor that is used as it is written."""
 _FALLBACK: tuple[Spec, ...] = (
     plain(1.0),
     plain(SIDE),
@@ -142,10 +144,16 @@ def _fitted(spec: Spec, parameter: Parameter) -> Spec:
     return spec.of_rank(usage.least) if len(spec.shape) < usage.least else spec
 
 
+def _literal(value: torch.Tensor) -> Spec:
+    return function(f"torch.tensor({value.tolist()})", value)
+
+
 def _constant(value: Any) -> Spec:
     """A value from source or from a default."""
     if isinstance(value, torch.Tensor):
-        return TensorSpec(tuple(value.shape), grad=False)
+        return (
+            _literal(value) if value.numel() <= _WRITTEN_OUT else TensorSpec(tuple(value.shape), grad=False)
+        )
     return (
         plain(value) if not callable(value) else function(getattr(value, "__qualname__", repr(value)), value)
     )

@@ -33,10 +33,8 @@ def guessed_knob(function: Any, args: Sequence[Any], parameters: Sequence[Parame
 
 def _is_known(value: Any, parameter: Parameter) -> bool:
     """Whether that is the default, or what some call in the package passes: then it is no guess."""
-    known = [*parameter.seen, parameter.default]
-    return not isinstance(value, Tensor) and any(
-        type(value) is type(one) and value == one for one in known if one is not inspect.Parameter.empty
-    )
+    known = [one for one in (*parameter.seen, parameter.default) if one is not inspect.Parameter.empty]
+    return any(type(value) is type(one) and repr(value) == repr(one) for one in known)
 
 
 def _called(function: Any, args: Sequence[Any]) -> Called:

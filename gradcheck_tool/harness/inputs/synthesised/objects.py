@@ -9,6 +9,7 @@ import typing
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
+from itertools import islice
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from gradcheck_tool.harness.inputs.synthesised.parameters import Parameter, make
 from gradcheck_tool.harness.inputs.synthesised.search import Search
 from gradcheck_tool.harness.inputs.synthesised.specs import Made, Several, Spec, TensorSpec, build
 from gradcheck_tool.harness.inputs.synthesised.trial import Outcome, limited
+from gradcheck_tool.harness.inputs.synthesised.written_classes import written_classes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,6 +104,7 @@ def _with_attributes(names: frozenset[str], module: str) -> list[Made]:
     """Objects of the classes of a package that have these attributes, those of the same module first."""
     fitting = [cls for cls in _package(module) if names <= _attributes(cls)]
     fitting.sort(key=lambda cls: (cls.__module__ != module, len(_attributes(cls))))
+    fitting = fitting or list(islice(written_classes(names, module), _MOST))
     return [spec for cls in fitting[:_MOST] for spec in _of_class(cls)[:1]]
 
 

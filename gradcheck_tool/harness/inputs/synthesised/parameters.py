@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.gradcheck.target import backward_of, overrides
-from gradcheck_tool.harness.inputs.synthesised.usage import Body, Usage, add_backward, usages_of
+from gradcheck_tool.harness.inputs.synthesised.usage import Body, Usage, add_kept, usages_of, with_context
 from gradcheck_tool.harness.inputs.synthesised.written_shapes import written_shapes
 
 if TYPE_CHECKING:
@@ -61,8 +61,9 @@ def parameters_of_function(function: Any) -> list[Parameter]:
     forward = function.forward
     found = parameters_of(forward, skip=0 if overrides(function, "setup_context") else 1)
     backward = backward_of(function)
-    if backward is not None:
-        add_backward({item.name: item.usage for item in found}, Body(forward), Body(backward))
+    usages, body = {item.name: item.usage for item in found}, Body(forward)
+    for other in (*([Body(backward)] if backward is not None else []), *with_context(function, body.context)):
+        add_kept(usages, body, other)
     shapes = written_shapes(function) if "__doc__" in vars(function) else {}
     for item in found:
         item.usage.shape = item.usage.shape or shapes.get(item.name)

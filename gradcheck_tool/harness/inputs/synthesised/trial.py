@@ -18,7 +18,7 @@ from torch import Tensor
 
 from gradcheck_tool.gradcheck.held import held_by_others
 from gradcheck_tool.gradcheck.tree import flatten
-from gradcheck_tool.harness import without_cuda
+from gradcheck_tool.harness import checkpoints, without_cuda
 from gradcheck_tool.harness.alone import joined
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def try_call(call: Callable[..., Any], args: Sequence[Any], bodies: Sequence[tup
     except TooSlowError:
         return Outcome(f"works for longer than {_SECONDS:g} s", 0)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - guessed arguments make user code raise anything
-        if joined(str(error)) or without_cuda.stays(str(error)):
+        if joined(str(error)) or without_cuda.stays(str(error)) or checkpoints.allowed(str(error)):
             return try_call(call, args, bodies)
         outcome = _failed(error, stage, bodies)
         return replace(outcome, mistaken=outcome.mistaken and not any(map(_is_several, args)))

@@ -75,9 +75,11 @@ class Usage:
 class Body:
     """The syntax of one function, and what its names come from."""
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: Any, context: str | None = None) -> None:
+        """`context` is the name of `ctx`; without it the first parameter is, or the one after `cls`."""
         self.code = getattr(function, "__code__", None)
         self._written, self.first = parsed(function)
+        self._context, self._bound = context, inspect.ismethod(function)
 
     @cached_property
     def tree(self) -> ast.FunctionDef | None:
@@ -121,10 +123,10 @@ class Body:
 
     @cached_property
     def context(self) -> str | None:
-        """The first parameter: `ctx` of the methods of a Function."""
+        """The name of `ctx` in the methods of a Function."""
         written = self._written
         arguments = written.args.posonlyargs + written.args.args if written is not None else []
-        return arguments[0].arg if arguments else None
+        return self._context or next((item.arg for item in arguments[self._bound :]), None)
 
     @cached_property
     def kept(self) -> dict[str, str]:
@@ -191,10 +193,19 @@ def _pairs(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
                 yield target, node.value
 
 
-def add_backward(usages: Mapping[str, Usage], forward: Body, backward: Body) -> None:
-    """Add how a backward uses what forward has kept of its parameters in attributes of `ctx`."""
-    for name, usage in backward.usages(list(usages), forward.kept).items():
+def add_kept(usages: Mapping[str, Usage], forward: Body, other: Body) -> None:
+    """Add how another method uses what forward has kept of its parameters in attributes of `ctx`."""
+    for name, usage in other.usages(list(usages), forward.kept).items():
         _merge(usages[name], usage)
+
+
+def with_context(owner: type, context: str | None) -> Iterator[Body]:
+    """The methods of a Function that forward and backward hand `ctx` on to."""
+    for name, value in vars(owner).items():
+        method = getattr(value, "__func__", value)
+        names = getattr(getattr(method, "__code__", None), "co_varnames", ())
+        if name not in ("forward", "backward", "setup_context") and context in names[:2]:
+            yield Body(method, context)
 
 
 def usages_of(function: Any, names: Sequence[str], depth: int = _DEPTH) -> dict[str, Usage]:
@@ -274,7 +285,7 @@ def _facts(node: ast.AST) -> Iterator[tuple[str, dict[str, Any]]]:
         yield from _of_call(node)
     elif isinstance(node, ast.Subscript):
         yield from _of_subscript(node)
-    elif isinstance(node, ast.For):
+    elif isinstance(node, (ast.For, ast.comprehension)):
         yield from _of_loop(node)
     elif isinstance(node, ast.Starred) and isinstance(node.value, ast.Name):
         yield node.value.id, {"iterated": True}
@@ -286,7 +297,7 @@ def _facts(node: ast.AST) -> Iterator[tuple[str, dict[str, Any]]]:
         yield from _of_comparison(node, node.left.id)
 
 
-def _of_loop(node: ast.For) -> Iterator[tuple[str, dict[str, Any]]]:
+def _of_loop(node: ast.For | ast.comprehension) -> Iterator[tuple[str, dict[str, Any]]]:
     """`for block in blocks[::-1]`, `for block, given in zip(blocks, all_given)`."""
     for target, source in _rounds(node):
         whole = _whole(source)
@@ -307,13 +318,15 @@ def _given(node: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
     return _rounds(node) if isinstance(node, ast.For) else []
 
 
-def _rounds(node: ast.For) -> list[tuple[ast.expr, ast.expr]]:
+def _rounds(node: ast.For | ast.comprehension) -> list[tuple[ast.expr, ast.expr]]:
     """The names that each round of a loop gives something, with what it goes through."""
-    if not (isinstance(node.iter, ast.Call) and ast.unparse(node.iter.func) == "zip"):
+    how = ast.unparse(node.iter.func) if isinstance(node.iter, ast.Call) else None
+    if not isinstance(node.iter, ast.Call) or how not in ("zip", "enumerate"):
         return [(node.target, node.iter)]
     if not isinstance(node.target, ast.Tuple):
         return []
-    return list(zip(node.target.elts, node.iter.args, strict=False))
+    names = node.target.elts if how == "zip" else node.target.elts[1:]
+    return list(zip(names, node.iter.args, strict=False))
 
 
 def _whole(source: ast.expr) -> str | None:
