@@ -26,6 +26,7 @@ PROJECTIONS: dict[str, Projection] = {
     "skew-symmetric": lambda _, u: (u - _transposed(u)) / 2,
     "lower-triangular": lambda _, u: u.tril(),
     "upper-triangular": lambda _, u: u.triu(),
+    "diagonal": lambda _, u: u.tril().triu(),
     "orthogonal": _turned,
     "rigid-motion": lambda x, u: torch.cat([_turned(x[..., :-1], u[..., :-1]), u[..., -1:]], -1),
     "simplex": lambda _, u: u - u.mean(-1, keepdim=True),
@@ -41,6 +42,7 @@ MATRICES = (
     "skew-symmetric",
     "lower-triangular",
     "upper-triangular",
+    "diagonal",
     "orthogonal",
     "rigid-motion",
 )
@@ -67,6 +69,7 @@ def recognised(value: Tensor) -> str | None:
         return None
     if x.dim() >= 2 and x.shape[-1] == x.shape[-2] and x.shape[-1] > 1:
         tests = {
+            "diagonal": x - x.tril().triu(),
             "symmetric": _transposed(x) - x,
             "skew-symmetric": _transposed(x) + x,
             "lower-triangular": x - x.tril(),

@@ -54,10 +54,16 @@ _QUICK: dict[str, Any] = {
 _MANY = 8
 _SECONDS = 6.0
 _OTHER_DRAWS = (1, 2)
-_SHARES = re.compile(
-    r"simplex|prob|softmax|distribution|stochastic|measure|histogram|normali[sz]ed|sums? to|convex|mixture",
-    re.IGNORECASE,
+_SHARES = (
+    r"simplex|prob|softmax|distribution|stochastic|measure|histogram|normali[sz]ed|sums? to|convex|mixture"
 )
+_NEEDS_A_WORD = {
+    "simplex": re.compile(_SHARES, re.IGNORECASE),
+    "diagonal": re.compile(r"diag|eigenvalue|singular value", re.IGNORECASE),
+}
+"""Along numbers that add up to one, a gradient from which its mean is taken is right for any Function, and
+along diagonal matrices one that is zero elsewhere: such numbers need evidence.
+"""
 # Nothing is made for zeros and ones alone, or for large values: a gradient that is right there and wrong
 # elsewhere is a mistake that does not show where the output is at its bounds.
 _KINDS = (
@@ -129,11 +135,11 @@ def right_domain(maker: Maker, state: State, budget: Budget) -> State | None:
     """Arguments with some usual property for which the gradient is right; None where none is found."""
     budget = budget.share(_SECONDS)
     felt = nonzero(maker.function, maker.arguments(state))
-    shares = _speaks_of_shares(maker.function)
+    unlikely = {kind for kind, words in _NEEDS_A_WORD.items() if not _speaks_of(words, maker.function)}
     for other in _others(state):
         if budget.over:
             return None
-        if not shares and any(isinstance(spec, TensorSpec) and spec.kind == "simplex" for spec in other):
+        if any(isinstance(spec, TensorSpec) and spec.kind in unlikely for spec in other):
             continue
         args = maker.arguments(other)
         poses = _has_poses(other)
@@ -148,15 +154,12 @@ def right_domain(maker: Maker, state: State, budget: Budget) -> State | None:
     return None
 
 
-def _speaks_of_shares(function: Any) -> bool:
-    """Whether names or texts speak of numbers that add up to one.
-
-    Along these, a gradient from which its mean is taken is right for any Function: they need evidence.
-    """
+def _speaks_of(words: re.Pattern[str], function: Any) -> bool:
+    """Whether names or texts speak of numbers with a property."""
     codes = (getattr(getattr(function, name, None), "__code__", None) for name in ("forward", "backward"))
     names = (name for code in codes if code is not None for name in (*code.co_varnames, *code.co_names))
     texts = (function.__name__, *documentation(function), *names)
-    return any(_SHARES.search(text) for text in texts)
+    return any(words.search(text) for text in texts)
 
 
 def _repeats(maker: Maker, state: State) -> bool:
@@ -204,7 +207,7 @@ def _others(state: State) -> Iterator[State]:
     for base in ranks:
         yield from _of_two_kinds(base)
     yield from ranks[1:]
-    for base in ranks:
+    for base in (*ranks, *([more] if more != state else [])):
         yield from _of_one_kind(base)
 
 
@@ -229,6 +232,8 @@ def _of_one_kind(state: State) -> Iterator[State]:
 
 def _with_kind(state: State, kind: str, places: list[int]) -> Iterator[State]:
     groups = [places, *([i] for i in places)] if len(places) > 1 else [places] * len(places)
+    if kind in _NEEDS_A_WORD:
+        groups.reverse()  # the fewer, the more is judged
     for chosen in groups:
         yield tuple(_of_kind(spec, kind) if i in chosen else spec for i, spec in enumerate(state))
 

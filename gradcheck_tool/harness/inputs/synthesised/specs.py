@@ -21,7 +21,9 @@ FLOATING = ("normal", "positive", "unit", "above-one", "positive-definite", "one
 """Kinds of floating-point values, most usual first."""
 
 
-SPECIAL = ("pose", "lower-triangular", "symmetric", "unit-norm", "simplex", "orthogonal", "ascending")
+SPECIAL = (
+    "pose", "lower-triangular", "symmetric", "unit-norm", "simplex", "orthogonal", "ascending", "diagonal",
+)  # fmt: skip
 """Kinds of floating-point values that some code takes for granted."""
 
 
@@ -173,7 +175,7 @@ _NORMAL = f"torch.randn({{shape}}, {_OPTIONS})"
 _EYE = f"torch.eye({{side}}, {_OPTIONS})"
 # Of an orthogonal matrix that mirrors, the last column is turned round.
 _ROTATION = "(lambda q: torch.cat([q[..., :-1], q[..., -1:] * q.det()[..., None, None]], -1))"
-_OF_SQUARES = ("positive-definite", "lower-triangular", "symmetric", "orthogonal")
+_OF_SQUARES = ("positive-definite", "lower-triangular", "symmetric", "orthogonal", "diagonal")
 _TEXTS = {
     "normal": f"torch.randn({{shape}}, {_OPTIONS}{{grad}})",
     "wide": f"{_NORMAL}.mul(3).requires_grad_()",
@@ -192,6 +194,7 @@ _TEXTS = {
     "symmetric": f"(lambda a: a + a.mT)({_NORMAL}).requires_grad_()",
     "positive-definite": f"(lambda a: a @ a.mT + {_EYE})({_NORMAL}).requires_grad_()",
     "lower-triangular": f"{_NORMAL}.tril(-1).add({_EYE}).requires_grad_()",
+    "diagonal": f"torch.rand({{shape}}, {_OPTIONS}).add(0.5).tril().triu().requires_grad_()",
     "complex": "torch.randn({shape}, device=device, dtype=dtype.to_complex(){grad})",
     "index": f"torch.randint({SIDE - 1}, {{sizes}}, device=device)",
     "index32": f"torch.randint({SIDE - 1}, {{sizes}}, device=device, dtype=torch.int32)",
@@ -261,6 +264,8 @@ def _special(kind: str, normal: Tensor, uniform: Tensor) -> Tensor:
         return normal + normal.mT
     if kind == "orthogonal":
         return _rotation(normal)
+    if kind == "diagonal":
+        return torch.diag_embed(0.5 + uniform.diagonal(dim1=-2, dim2=-1))
     if kind == "lower-triangular":
         return 0.5 * normal.tril(-1) + torch.diag_embed(0.5 + uniform.diagonal(dim1=-2, dim2=-1))
     return normal @ normal.mT / normal.shape[-1] + torch.eye(normal.shape[-1], dtype=normal.dtype)
