@@ -216,3 +216,81 @@ def test_numbers_that_add_up_to_one_need_evidence(found):
     function, made = found(CENTRED)
     report = check_function(function, made.cases[0].args, **made.cases[0].options)
     assert [v.verdict for v in report.inputs] == ["wrong"], report.text()
+
+
+POWER = """
+import torch
+from torch.autograd import Function
+
+
+class Power(Function):
+    @staticmethod
+    def forward(ctx, vectors, eig_diag):
+        ctx.save_for_backward(vectors, eig_diag)
+        return vectors.bmm(eig_diag.sqrt()).bmm(vectors.mT)
+
+    @staticmethod
+    def backward(ctx, g):
+        vectors, eig_diag = ctx.saved_tensors
+        first = (g + g.mT).bmm(vectors).bmm(eig_diag.sqrt()) * {factor}
+        root = torch.diagonal(eig_diag, dim1=1, dim2=2).rsqrt()
+        inner = torch.diagonal(vectors.mT.bmm(g).bmm(vectors), dim1=1, dim2=2)
+        return first, torch.diag_embed(0.5 * root * inner)
+
+
+class Upper(Function):
+    @staticmethod
+    def forward(ctx, x):
+        n = x.shape[-1]
+        return x.reshape(len(x), n * n)[:, torch.ones(n, n).triu().flatten().nonzero()]
+
+    @staticmethod
+    def backward(ctx, g):
+        size = int((2 * g.shape[1]) ** 0.5)
+        full = torch.zeros(len(g), size * size).to(g)
+        full[:, torch.ones(size, size).triu().flatten().nonzero()] = g
+        full = full.view(len(g), size, size)
+        return (full + full.mT) * 0.5
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "factor", "word"), [("Power", 1.0, "ok"), ("Power", 1.1, "wrong"), ("Upper", 1.0, "ok")]
+)
+def test_diagonal_and_symmetric_matrices_are_made(words, name, factor, word):
+    found = words(POWER.format(factor=factor), name)
+    assert word in found
+    assert ("wrong" in found) == (word == "wrong")
+
+
+ROOT = """
+import torch
+from torch.autograd import Function
+
+
+class Root(Function):
+    @staticmethod
+    def forward(ctx, x):
+        values, vectors = torch.linalg.eigh(x)
+        root = vectors @ torch.diag_embed(values.abs().sqrt()) @ vectors.mT
+        ctx.save_for_backward(root)
+        return root
+
+    @staticmethod
+    def backward(ctx, g):
+        (root,) = ctx.saved_tensors
+        b, c = root / root.norm(), g / root.norm()
+        eye = torch.eye(root.shape[-1]).to(root)
+        for _ in range(3):
+            square = b @ b
+            c = 0.5 * (c @ (3.0 * eye - square) - square @ c + b @ c @ b)
+            b = 0.5 * b @ (3.0 * eye - square)
+        return 0.5 * c
+"""
+
+
+def test_an_iteration_that_has_not_converged_is_not_judged(found):
+    _, inputs = found(ROOT)
+    assert inputs.cases == ()
+    assert "for positive-definite values the gradient is nearly right" in inputs.tried[-1]

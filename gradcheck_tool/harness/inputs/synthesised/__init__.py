@@ -79,10 +79,13 @@ def synthesised_cases(function: Any, ref: FunctionRef, settings: InputSettings) 
         found = found if _moves(function, called) else search.run(budget)
     texts = tuple(map(describe, found.closest))
     made: tuple[Case, ...] = ()
+    nearly = ""
     if found.state is not None:
-        made = _drawn(maker, found, found.state, budget)
+        made, nearly = _drawn(maker, found, found.state, budget)
         texts = tuple(map(describe, found.state))
     doubt = _doubt(function, made, parameters)
+    if nearly:
+        return Synthesised((), nearly, texts, names)
     if not _is_elsewhere(found) and (not made or doubt or _is_poor(found) or _has_objects(found.state or ())):
         # What callers pass is better than a call that moves nothing, or that backward does not count, and
         # than objects that nobody has made before.
@@ -156,31 +159,34 @@ def _has_objects(state: State) -> bool:
     return any(isinstance(spec, Made) for spec in state)
 
 
-def _drawn(maker: Maker, found: Found, state: State, budget: Budget) -> tuple[Case, ...]:
+def _drawn(maker: Maker, found: Found, state: State, budget: Budget) -> tuple[tuple[Case, ...], str]:
     """The same shapes with several draws of values; values of another kind where these show a wrong
-    gradient and those do not.
+    gradient and those do not. Without cases, the reason may be known.
     """
     note = f"{_call(state)}, found in {found.tries} tries"
     if _is_poor(found):
-        return (Case(maker.arguments(state), note=note, options=GIVEN_ONLY),)
+        return (Case(maker.arguments(state), note=note, options=GIVEN_ONLY),), ""
     drawn = [maker.arguments(state, salt) for salt in range(_DRAWS)]
     accepted = [args for args in drawn if not maker.attempt_with(args).problem] or drawn[:1]
     words = [judged(maker.function, args) for args in accepted]
     if words[0] == "wrong" and any(isinstance(spec, Plain) for spec in state) and maker.constant(state):
-        return ()
+        return (), ""
     if words[0] == "wrong" and "surrogate" not in words:
         domain = right_domain(maker, state, budget)
-        if domain is not None:
-            note = f"{_call(domain)}; for other values the gradient is wrong, or they make no sense"
-            return (Case(maker.arguments(domain), note=note, options=GIVEN_ONLY),)
+        if domain.state is not None:
+            note = f"{_call(domain.state)}; for other values the gradient is wrong, or they make no sense"
+            return (Case(maker.arguments(domain.state), note=note, options=GIVEN_ONLY),), ""
+        if domain.near:
+            return (), f"for {domain.near} values the gradient is nearly right, as an iteration may leave it"
         accepted, words = accepted[:1], words[:1]
     # What is meant to be no derivative may look like one for some values.
     meant = "surrogate" in words
-    return tuple(
+    cases = tuple(
         Case(args, note=note)
         for args, word in zip(accepted, words, strict=True)
         if word == "surrogate" or not meant
     )
+    return cases, ""
 
 
 def _call(state: State) -> str:

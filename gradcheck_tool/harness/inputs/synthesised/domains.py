@@ -6,21 +6,25 @@ too, and says nothing about them. Where the gradient is right for such arguments
 
 from __future__ import annotations
 
+import ast
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import permutations
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from gradcheck_tool.gradcheck import check_function
+from gradcheck_tool.gradcheck.parsed import parsed
 from gradcheck_tool.gradcheck.probes import Draws
 from gradcheck_tool.gradcheck.prose import documentation
 from gradcheck_tool.gradcheck.rng import preserved, seed_torch
 from gradcheck_tool.gradcheck.session import quiet
 from gradcheck_tool.gradcheck.tangents import POSES
+from gradcheck_tool.gradcheck.target import backward_of
 from gradcheck_tool.gradcheck.tree import flatten
-from gradcheck_tool.harness.inputs.synthesised.screen import is_plainly_wrong
+from gradcheck_tool.harness.inputs.synthesised.screen import errors, is_plainly_wrong
 from gradcheck_tool.harness.inputs.synthesised.specs import (
     CALLED,
     FLOATING,
@@ -53,6 +57,8 @@ _QUICK: dict[str, Any] = {
 }
 _MANY = 8
 _SECONDS = 6.0
+_FAR, _NEAR = 0.1, 0.1
+"""Relative errors: of what is no approximation, and of what an iteration may leave."""
 _OTHER_DRAWS = (1, 2)
 _SHARES = (
     r"simplex|prob|softmax|distribution|stochastic|measure|histogram|normali[sz]ed|sums? to|convex|mixture"
@@ -131,27 +137,69 @@ def _asked(args: Sequence[Any]) -> list[torch.Tensor]:
     return [x for x in _tensors(list(args)) if x.requires_grad]
 
 
-def right_domain(maker: Maker, state: State, budget: Budget) -> State | None:
-    """Arguments with some usual property for which the gradient is right; None where none is found."""
-    budget = budget.share(_SECONDS)
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """Arguments with some usual property.
+
+    Attributes:
+        state: those for which the gradient is right; None where none are found.
+        near: for which kind an iteration is nearly right, while it is far off for others; else empty.
+    """
+
+    state: State | None
+    near: str = ""
+
+
+def right_domain(maker: Maker, state: State, budget: Budget) -> Domain:
+    """Arguments with some usual property for which the gradient is right, or nearly so."""
+    budget, near = budget.share(_SECONDS), ""
+    far = _iterates(maker.function) and _is_far_off(maker.function, maker.arguments(state))
     felt = nonzero(maker.function, maker.arguments(state))
     unlikely = {kind for kind, words in _NEEDS_A_WORD.items() if not _speaks_of(words, maker.function)}
     for other in _others(state):
         if budget.over:
-            return None
+            break
         if any(isinstance(spec, TensorSpec) and spec.kind in unlikely for spec in other):
             continue
         args = maker.arguments(other)
         poses = _has_poses(other)
         if not as_felt(felt, nonzero(maker.function, args)):
             continue
-        if maker.attempt_with(args).problem or (not poses and is_plainly_wrong(maker.function, args)):
+        if maker.attempt_with(args).problem:
+            continue
+        if far and not near and _is_near(maker.function, args):
+            near = ", ".join(
+                sorted({s.kind for s in other if isinstance(s, TensorSpec) and s.kind in _KINDS})
+            )
+        if not poses and is_plainly_wrong(maker.function, args):
             continue
         word = judged(maker.function, args)
         # Gradients of poses follow conventions, which show only where the values are poses.
         if (word == "ok" or (word == "surrogate" and poses)) and _repeats(maker, other):
-            return other
-    return None
+            return Domain(other)
+    return Domain(None, near)
+
+
+def _is_far_off(function: Any, args: Sequence[Any]) -> bool:
+    return any(error is not None and error > _FAR for error in errors(function, args))
+
+
+def _is_near(function: Any, args: Sequence[Any]) -> bool:
+    found = errors(function, args, sure=_NEAR)
+    return bool(found) and all(error is not None and error < _NEAR for error in found)
+
+
+def _iterates(function: Any) -> bool:
+    """Whether forward or backward, or a function of the same file that they call, goes through a loop."""
+    for method in (function.forward, backward_of(function)):
+        known = getattr(method, "__globals__", {})
+        names = getattr(getattr(method, "__code__", None), "co_names", ())
+        helpers = (known.get(name) for name in names)
+        own = (h for h in helpers if isinstance(h, FunctionType) and h.__globals__ is known)
+        for tree, _ in map(parsed, (method, *own)):
+            if tree is not None and any(isinstance(node, (ast.For, ast.While)) for node in ast.walk(tree)):
+                return True
+    return False
 
 
 def _speaks_of(words: re.Pattern[str], function: Any) -> bool:
@@ -261,5 +309,5 @@ def _linear(spec: Spec) -> Spec:
 
 def _more(spec: Spec) -> Spec:
     """A number that may count the steps of an approximation, several times as large."""
-    small = isinstance(spec, Plain) and type(spec.value) is int and SIDE <= spec.value <= 2 * SIDE
+    small = isinstance(spec, Plain) and type(spec.value) is int and 1 < spec.value <= 2 * SIDE
     return plain(_MANY * spec.value) if small and isinstance(spec, Plain) else spec

@@ -28,11 +28,21 @@ def is_plainly_wrong(function: Any, args: Sequence[Any]) -> bool:
 
     Arguments on a manifold are moved along it: the gradient may be right for that alone.
     """
+    found = errors(function, args)
+    return bool(found) and all(error is not None and error > _WRONG for error in found)
+
+
+def errors(function: Any, args: Sequence[Any], sure: float = _SURE) -> list[float | None]:
+    """The relative errors of the gradient along two directions; None where two steps differ by more.
+
+    Empty where nothing can be measured.
+    """
     with preserved(), torch.enable_grad():
-        return quiet(lambda: _is_wrong(function, args)) is True
+        found = quiet(lambda: _errors(function, args, sure))
+    return [] if isinstance(found, Exception) else found
 
 
-def _is_wrong(function: Any, args: Sequence[Any]) -> bool:
+def _errors(function: Any, args: Sequence[Any], sure: float) -> list[float | None]:
     leaves, rebuild = flatten(list(args))
     asked = [k for k, x in enumerate(leaves) if isinstance(x, Tensor) and x.requires_grad]
     manifolds = [recognised(leaves[k].detach()) for k in asked]
@@ -53,7 +63,7 @@ def _is_wrong(function: Any, args: Sequence[Any]) -> bool:
     sent = [v for v in cotangent if v is not None]
     grads = torch.autograd.grad(outputs, inputs, sent, allow_unused=True)
     if len(sent) < len(outputs) or len(call(values)) != len(outputs):
-        return False
+        return []
     line = _Line(call, values, cotangent)
 
     def direction() -> list[Tensor]:
@@ -62,7 +72,7 @@ def _is_wrong(function: Any, args: Sequence[Any]) -> bool:
             for u, value, name in zip(draws.direction(values), values, manifolds, strict=True)
         ]
 
-    return all(line.refutes(list(grads), direction()) for _ in range(2))
+    return [line.error(list(grads), direction(), sure) for _ in range(2)]
 
 
 class _Line:
@@ -73,12 +83,12 @@ class _Line:
     ) -> None:
         self._call, self._values, self._cotangent = call, values, cotangent
 
-    def refutes(self, grads: list[Tensor | None], direction: list[Tensor]) -> bool:
-        """Whether the gradients are not those that the line has, which two steps agree on."""
+    def error(self, grads: list[Tensor | None], direction: list[Tensor], sure: float) -> float | None:
+        """How far the gradients are from those that the line has, on which two steps agree."""
         fine, coarse = (self._slope(direction, step) for step in (_STEP, 2 * _STEP))
         told = pairing(grads, direction)
         size = max(abs(fine), abs(told))
-        return abs(fine - coarse) <= _SURE * size < _SURE / _WRONG * abs(fine - told)
+        return abs(fine - told) / size if size and abs(fine - coarse) <= sure * size else None
 
     def _slope(self, direction: list[Tensor], step: float) -> float:
         ends = [
