@@ -62,14 +62,14 @@ class Called:
     apply: bool = False
 
     def matches(self, node: ast.expr, aliases: frozenset[str]) -> bool:
-        """Whether an expression stands for it; `aliases` are other names that a file gives it."""
+        """Whether an expression stands for it; `aliases` are other names of it, or of its class, in a file."""
         if _last_name(node) in aliases:
             return True
         if not self.apply:
             return _last_name(node) == self.name
-        return (
-            isinstance(node, ast.Attribute) and node.attr == "apply" and _last_name(node.value) == self.name
-        )
+        if not isinstance(node, ast.Attribute) or node.attr != "apply":
+            return False
+        return _last_name(node.value) in {self.name, *aliases}
 
 
 def call_sites(ref: FunctionRef) -> list[CallSite]:
@@ -160,7 +160,11 @@ def _sites(tree: ast.Module, called: Called, filename: str) -> Iterator[CallSite
     aliases = frozenset(
         alias
         for node in ast.walk(tree)
-        if isinstance(node, ast.Assign) and called.matches(node.value, frozenset())
+        if isinstance(node, ast.Assign)
+        and (
+            called.matches(node.value, frozenset())
+            or (called.apply and _last_name(node.value) == called.name)
+        )
         for target in node.targets
         if (alias := _last_name(target)) is not None
     )
@@ -289,8 +293,9 @@ def _values(node: ast.expr, known: dict[str, Any], attributes: dict[str, Any]) -
             if node.attr in attributes:
                 yield attributes[node.attr]
         elif isinstance(node, ast.Call) and len(node.args) == 1:
-            inside = _values(node.args[0], known, attributes)
-            yield from map(torch.tensor, inside) if _last_name(node.func) == "tensor" else inside
+            for value in _values(node.args[0], known, attributes):
+                several = _last_name(node.func) == "tensor" and isinstance(value, list)
+                yield torch.tensor(value) if several else value
 
 
 def _defaults(function: ast.FunctionDef) -> dict[str, Any]:
