@@ -62,7 +62,7 @@ class Called:
     apply: bool = False
 
     def matches(self, node: ast.expr, aliases: frozenset[str]) -> bool:
-        """Whether an expression stands for it; `aliases` are other names of it, or of its class, in a file."""
+        """Whether an expression stands for it; `aliases` are other names of it or its class."""
         if _last_name(node) in aliases:
             return True
         if not self.apply:
