@@ -123,21 +123,31 @@ def _is_inside(folder: Path, ref: FunctionRef) -> bool:
 
 
 def _import_by_name(name: str, ref: FunctionRef) -> types.ModuleType:
-    """Import a module; where it takes the modules beside a Function's file for top-level ones, it finds them.
+    """Import a module; where it takes modules beside or above its file for top-level ones, it has them.
 
     Only then: in the folder of a package, names of other libraries stand for modules that are about them.
     """
-    folder = Path(ref.filename).parent
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        wanted = (error.name or "").partition(".")[0]
-        beside = (folder / f"{wanted}.py").is_file() or (wanted and (folder / wanted).is_dir())
-        if not beside or str(folder) in sys.path:
+        folder = _folder_with((error.name or "").partition(".")[0], ref)
+        if folder is None:
             raise
     # At the end: the modules of a package must not hide those of the standard library.
     sys.path.append(str(folder))
     return importlib.import_module(name)
+
+
+def _folder_with(wanted: str, ref: FunctionRef) -> Path | None:
+    """The nearest folder above a file with this module or package, where imports do not start from it yet."""
+    top = import_folders(Path(ref.filename), Path(ref.root))[-1]
+    for folder in Path(ref.filename).parents:
+        is_there = (folder / f"{wanted}.py").is_file() or (folder / wanted).is_dir()
+        if wanted and is_there and str(folder) not in sys.path:
+            return folder
+        if folder == top or not folder.is_relative_to(top):
+            break
+    return None
 
 
 def remarks(ref: FunctionRef) -> list[str]:

@@ -119,6 +119,12 @@ class TestImports:
         assert load_function(ref).__module__ == "pkg.ops"
         assert missing_packages(ref) == []
 
+    def test_a_package_that_the_folder_above_it_holds(self, project):
+        project("Part/own_package/helper.py", "value = 3")
+        project("setup.cfg")
+        path = project("Part/own_package/ops.py", f"from own_package.helper import value\n{FUNCTION}")
+        assert load(path).__qualname__ == "Mine"
+
     def test_nested_classes(self, project):
         path = project(
             "ops.py",

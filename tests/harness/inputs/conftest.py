@@ -12,13 +12,13 @@ from gradcheck_tool.harness.loading import load_function
 
 @pytest.fixture
 def found(tmp_path):
-    """A Function of a program, and the arguments that are made up for it."""
+    """The Function of a program, or that of a name, and the arguments that are made up for it."""
     path = list(sys.path)
 
-    def run(source):
+    def run(source, name=None):
         file = tmp_path / "to_be_tried.py"
         file.write_text(source)
-        (ref,) = Discovery().functions([file])
+        (ref,) = (ref for ref in Discovery().functions([file]) if name in (None, ref.qualname))
         function = load_function(ref)
         return function, cases(function, ref, InputSettings())
 

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from gradcheck_tool.gradcheck import check_function
-from gradcheck_tool.harness import checkpoints
 from gradcheck_tool.harness.discovery import Discovery
 from gradcheck_tool.harness.inputs.case import InputSettings
 from gradcheck_tool.harness.inputs.finding import cases
@@ -434,27 +433,26 @@ def test_a_tensor_that_a_caller_writes_down(found):
     assert inputs.cases[0].args[1].tolist() == [-1.5, 1.5]
 
 
-def test_a_checkpoint_that_refuses_to_be_asked_for_single_gradients(found):
+def test_none_before_an_object_where_the_code_can_do_without(found):
     program = """
-    class Checkpoint(Function):
+    class Product(Function):
         @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x.sin()
+        def forward(ctx, a, b, how):
+            assert len(a.shape) == len(b.shape) == 4
+            ctx.save_for_backward(a, b)
+            if how is not None and how.scale() is None:
+                raise ValueError("not begun")
+            return a @ b
 
         @staticmethod
         def backward(ctx, g):
-            if not torch.autograd._is_checkpoint_valid():
-                raise RuntimeError("Checkpoint is not compatible with .grad(), please use .backward()")
-            x = ctx.saved_tensors[0].detach().requires_grad_()
-            with torch.enable_grad():
-                y = x.sin()
-            torch.autograd.backward(y, g)
-            return x.grad
+            a, b = ctx.saved_tensors
+            return g @ b.mT, a.mT @ g, None
     """
-    function, inputs = found(program)
-    assert check_function(function, inputs.cases[0].args).ok
-    checkpoints.leave()
-    x = torch.ones(2, requires_grad=True)
-    with pytest.raises(RuntimeError, match="not compatible"):
-        torch.autograd.grad(function.apply(x).sum(), x)
+    other = """
+    class How:
+        def scale(self):
+            return None
+    """
+    _, inputs = found(program, other=other)
+    assert inputs.cases[0].args[2] is None

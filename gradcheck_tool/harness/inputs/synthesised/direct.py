@@ -114,6 +114,7 @@ class Maker:
 _DOUBLE = re.compile(r"float64|\b[Dd]ouble\b")
 """Words of errors about a precision that is wanted."""
 _TRIES, _FEW_TRIES, _SECONDS = 1000, 60, 8.0
+_BARE_TRIES, _BARE_S = 300, 3.0
 
 
 class DirectSearch:
@@ -132,7 +133,8 @@ class DirectSearch:
         require one.
         """
         maker, budget = self._maker, budget.share(_SECONDS)
-        found = (None if self._begun else self._short(budget)) or self._whole.run(tries, budget)
+        begun = None if self._begun else self._short(budget) or self._bare(budget)
+        found = begun or self._whole.run(tries, budget)
         self._begun = True
         if found.state is None or not found.outcome or found.outcome.problem:
             return found
@@ -153,6 +155,17 @@ class DirectSearch:
             if found.state is not None:
                 return found
         return None
+
+    def _bare(self, budget: Budget) -> Found | None:
+        """Arguments without objects of the package's own, where the code can do without them."""
+        free = [p for p in self._parameters if p.usage.none and p.objects]
+        if not free:
+            return None
+        bare = [replace(p, objects=(), seen=[None]) if p in free else p for p in self._parameters]
+        found = Search(bare, self._maker.attempt).run(_BARE_TRIES, budget.share(_BARE_S))
+        return (
+            found if found.state is not None and found.outcome is not None and _good(found.outcome) else None
+        )
 
 
 def _as_long_as_used(maker: Maker, state: State) -> State:

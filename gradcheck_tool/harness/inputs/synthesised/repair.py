@@ -260,7 +260,8 @@ def _module(spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
 def _values(spec: Spec, _: re.Match[str]) -> Iterable[Spec]:
     if isinstance(spec, TensorSpec) and spec.differentiable:
         yield from (
-            replace(spec, kind=kind) for kind in ("positive", "unit", "above-one", "positive-definite")
+            replace(spec, kind=kind)
+            for kind in ("positive", "unit", "above-one", "negative", "positive-definite")
         )
     elif not isinstance(spec, TensorSpec):
         yield plain(0.5)
@@ -306,7 +307,7 @@ _SOURCES: tuple[tuple[str, _Repair], ...] = (
         r"interpreted as an integer|must be int|expected int|integer is required|int.*not Tensor|slice ind",
         _integer,
     ),
-    (r"converted to an index", _integer),
+    (r"converted to an index|tuple of ints.{1,40}\bfloat\b", _integer),
     (r"Boolean value of Tensor|bool value of Tensor|only one element tensors|converted to Scalar", _number),
     (r"must be (?:float|Number|real|bool)|expected (?:float|bool|Number)|not 'Tensor'", _number),
     (r"square|symmetric|positive[- ]definite|singular|cholesky|not PD", _definite),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SIDE = 4
 """The length of every axis at first: equal lengths multiply, add and broadcast."""
 
-FLOATING = ("normal", "positive", "unit", "above-one", "positive-definite", "one-zero", "wide")
+FLOATING = ("normal", "positive", "unit", "above-one", "negative", "positive-definite", "one-zero", "wide")
 """Kinds of floating-point values, most usual first."""
 
 
@@ -34,8 +34,8 @@ class TensorSpec:
     Attributes:
         shape: lengths of its axes.
         kind: one of `FLOATING` or `SPECIAL`, or `complex`, `mask` (booleans), `index` (whole numbers below
-            the shortest length), `index32` (the same, of 32 bits), `coordinates` (whole numbers below
-            `SIDE`).
+            the shortest length), `index32` (the same, of 32 bits), `permutation` (each whole number below the
+            last length once), `coordinates` (whole numbers below `SIDE`).
         grad: whether it is to require grad, where its kind can.
         center: all values lie close to this one; None for values of any size.
     """
@@ -182,6 +182,7 @@ _TEXTS = {
     "positive": f"torch.rand({{shape}}, {_OPTIONS}).add(0.5).requires_grad_()",
     "unit": f"torch.rand({{shape}}, {_OPTIONS}{{grad}})",
     "above-one": f"torch.rand({{shape}}, {_OPTIONS}).add(1.5).requires_grad_()",
+    "negative": f"torch.rand({{shape}}, {_OPTIONS}).add(0.5).neg().requires_grad_()",
     "one-zero": f"torch.randint(2, {{sizes}}, {_OPTIONS}).requires_grad_()",
     "unit-norm": f"torch.nn.functional.normalize({_NORMAL}, dim=-1).requires_grad_()",
     "simplex": f"{_NORMAL}.softmax(-1).requires_grad_()",
@@ -198,6 +199,7 @@ _TEXTS = {
     "complex": "torch.randn({shape}, device=device, dtype=dtype.to_complex(){grad})",
     "index": f"torch.randint({SIDE - 1}, {{sizes}}, device=device)",
     "index32": f"torch.randint({SIDE - 1}, {{sizes}}, device=device, dtype=torch.int32)",
+    "permutation": "torch.rand({shape}, device=device).argsort(-1)",
     "coordinates": f"torch.randint({SIDE}, {{sizes}}, device=device)",
     "mask": "torch.rand({shape}, device=device) < 0.5",
 }
@@ -208,6 +210,8 @@ def _drawn(spec: TensorSpec, generator: torch.Generator, dtype: torch.dtype) -> 
         below = max(1, min((n for n in spec.shape if n), default=SIDE) - 1)
         kind = torch.int32 if spec.kind == "index32" else torch.int64
         return torch.randint(below, spec.shape, generator=generator, dtype=kind)
+    if spec.kind == "permutation":
+        return torch.rand(spec.shape, generator=generator).argsort(-1)
     if spec.kind == "coordinates":
         return torch.randint(SIDE, spec.shape, generator=generator)
     if spec.kind == "mask":
@@ -225,6 +229,7 @@ def _drawn(spec: TensorSpec, generator: torch.Generator, dtype: torch.dtype) -> 
         "positive": 0.5 + uniform,
         "unit": 0.1 + 0.8 * uniform,
         "above-one": 1.5 + uniform,
+        "negative": -0.5 - uniform,
         "one-zero": (uniform < 0.5).to(torch.float64),
     }
     if spec.kind in values:

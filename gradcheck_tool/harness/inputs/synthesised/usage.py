@@ -374,6 +374,8 @@ def _of_call(node: ast.Call) -> Iterator[tuple[str, dict[str, Any]]]:
         yield owner, {"rank": len(arguments)}
     if function.attr in ("t", "mm"):
         yield owner, {"rank": 2}
+    if function.attr == "item" and not arguments:
+        yield owner, {"rank": 0}
 
 
 def _of_subscript(node: ast.Subscript) -> Iterator[tuple[str, dict[str, Any]]]:
