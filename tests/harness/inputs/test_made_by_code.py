@@ -431,28 +431,3 @@ def test_a_tensor_that_a_caller_writes_down(found):
     """
     _, inputs = found(program)
     assert inputs.cases[0].args[1].tolist() == [-1.5, 1.5]
-
-
-def test_none_before_an_object_where_the_code_can_do_without(found):
-    program = """
-    class Product(Function):
-        @staticmethod
-        def forward(ctx, a, b, how):
-            assert len(a.shape) == len(b.shape) == 4
-            ctx.save_for_backward(a, b)
-            if how is not None and how.scale() is None:
-                raise ValueError("not begun")
-            return a @ b
-
-        @staticmethod
-        def backward(ctx, g):
-            a, b = ctx.saved_tensors
-            return g @ b.mT, a.mT @ g, None
-    """
-    other = """
-    class How:
-        def scale(self):
-            return None
-    """
-    _, inputs = found(program, other=other)
-    assert inputs.cases[0].args[2] is None

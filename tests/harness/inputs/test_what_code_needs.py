@@ -1,0 +1,82 @@
+"""Arguments of which the code says what they are: sizes, single numbers, permutations, None, what is not there."""
+
+import pytest
+
+from gradcheck_tool.gradcheck import check_function
+
+ONE_ELEMENT = """
+import torch
+from torch.autograd import Function
+
+
+class Scaled(Function):
+    @staticmethod
+    def forward(ctx, x, scale, size, permutation):
+        ctx.save_for_backward(scale, permutation)
+        ctx.shape = x.shape
+        y = x.new_zeros(x.shape[0], size) + x.sum(dim=(1, 2, 3))[:, None]
+        return y * scale + x[:, permutation].flatten(1)[:, :1]
+
+    @staticmethod
+    def backward(ctx, g):
+        scale, permutation = ctx.saved_tensors
+        total = (g.sum(1) * scale.item())[:, None, None, None].expand(ctx.shape).clone()
+        total[:, permutation[0], 0, 0] += g.sum(1)
+        return total, None, None, None
+
+
+class Needs(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return {needs}
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+"""
+
+
+def test_numbers_sizes_and_permutations(found):
+    function, inputs = found(ONE_ELEMENT.replace("{needs}", "x"), "Scaled")
+    _, scale, size, permutation = inputs.cases[0].args
+    assert scale.dim() == 0
+    assert type(size) is int
+    assert sorted(permutation.tolist()) == list(range(len(permutation)))
+    assert check_function(function, inputs.cases[0].args).ok
+
+
+@pytest.mark.parametrize("needs", ["torch.rfft(x, 1)", "torch.symeig(x)"])
+def test_what_another_version_of_a_library_has_is_missing(found, needs):
+    _, inputs = found(ONE_ELEMENT.replace("{needs}", needs), "Needs")
+    assert "needs what is not here" in inputs.tried[-1]
+
+
+BARE = """
+import torch
+from torch.autograd import Function
+
+
+class How:
+    def scale(self):
+        return None
+
+
+class Product(Function):
+    @staticmethod
+    def forward(ctx, a, b, how):
+        assert len(a.shape) == len(b.shape) == 4
+        ctx.save_for_backward(a, b)
+        if how is not None and how.scale() is None:
+            raise ValueError("not begun")
+        return a @ b
+
+    @staticmethod
+    def backward(ctx, g):
+        a, b = ctx.saved_tensors
+        return g @ b.mT, a.mT @ g, None
+"""
+
+
+def test_none_before_an_object_where_the_code_can_do_without(found):
+    _, inputs = found(BARE)
+    assert inputs.cases[0].args[2] is None
