@@ -25,13 +25,18 @@ def _grid(heat: Tensor, rows: int, columns: int) -> Tensor:
     return torch.nn.functional.adaptive_max_pool2d(matrix[None, None], size)[0, 0]
 
 
+def peak(heat: Tensor) -> float:
+    """The largest error of a map."""
+    return float(heat.detach().max()) if heat.numel() else 0.0
+
+
 def text(heat: Tensor) -> str:
     """A map of at most 16 lines of 64 characters; the darkest character is the largest error."""
     if not heat.numel():
         return ""
     grid = _grid(heat, _TALLEST, _WIDEST)
-    peak = float(grid.max()) or 1.0
-    lines = ["".join(_SHADES[min(9, int(9 * float(x) / peak + 0.999))] for x in row) for row in grid]
+    darkest = float(grid.max()) or 1.0
+    lines = ["".join(_SHADES[min(9, int(9 * float(x) / darkest + 0.999))] for x in row) for row in grid]
     return "\n".join(f"|{line}|" for line in lines)
 
 

@@ -112,7 +112,8 @@ class Report:
             ]
         for index, heat in self.heat.items():
             label = self.inputs[index].label
-            lines += [f"  where {label} is wrong (darker is worse):", *_indented(heatmap.text(heat))]
+            scale = f"(darker is worse, up to {heatmap.peak(heat):.3g})"
+            lines += [f"  where {label} is wrong {scale}:", *_indented(heatmap.text(heat))]
         count = self.evaluations
         lines.append(
             f"  {count.forwards} forward and {count.backwards} backward calls; {self.tried} variations tried,"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any
 
 OWN_SEED = 20_250_613
@@ -30,6 +31,16 @@ class World:
     def changed(self) -> list[str]:
         """The names of settings that are no longer what they were."""
         return [name for name, value in World.now().settings.items() if value != self.settings[name]]
+
+    @classmethod
+    @contextmanager
+    def kept(cls) -> Iterator[None]:
+        """Put back afterwards what is set meanwhile."""
+        world = cls.now()
+        try:
+            yield
+        finally:
+            world.put_back()
 
     def put_back(self) -> None:
         """Set everything but the seed as it was: random states are set before each call anyway."""

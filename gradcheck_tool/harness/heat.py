@@ -9,6 +9,13 @@ LARGEST = 64
 """Rows and columns that a picture has at most."""
 
 
+def largest(values: Tensor) -> float:
+    """The largest of these errors that is a number: what the darkest colour stands for."""
+    return (
+        float(torch.nan_to_num(values.detach().abs(), nan=0.0, posinf=0.0).max()) if values.numel() else 0.0
+    )
+
+
 def small_heat(values: Tensor) -> list[list[float]]:
     """Rows of numbers from 0 to 1: the largest error of every block of entries, leading sizes joined.
 

@@ -45,6 +45,7 @@ class CaseResult:
         text: the engine's report for a terminal.
         notes: its remarks that are no findings.
         heat: for wrong inputs, the size of the error as rows of at most 64 x 64 numbers from 0 to 1.
+        largest: for these, the error that 1 stands for.
     """
 
     source: str
@@ -55,6 +56,7 @@ class CaseResult:
     text: str = ""
     notes: tuple[str, ...] = ()
     heat: dict[int, list[list[float]]] = field(default_factory=dict)
+    largest: dict[int, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +202,7 @@ def unpack_case(data: dict[str, Any]) -> CaseResult:
         text=data["text"],
         notes=tuple(data["notes"]),
         heat={int(index): rows for index, rows in data["heat"].items()},
+        largest={int(index): error for index, error in data["largest"].items()},
     )
 
 

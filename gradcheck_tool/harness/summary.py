@@ -19,9 +19,12 @@ def summarise(outcomes: Sequence[Outcome], *, verbose: bool) -> list[str]:
 
     Args:
         outcomes: of every Function asked for.
-        verbose: also print what each check reported, and all stubs of samples instead of the first one.
+        verbose: also print what each check reported, as that of one Function alone, and all stubs of samples
+            instead of the first one.
     """
-    lines = [line for outcome in outcomes for line in outcome.text().splitlines()] if verbose else []
+    alone = len(outcomes) == 1 and outcomes[0].is_checked
+    told = outcomes if verbose or alone else ()
+    lines = [line for outcome in told for line in outcome.text().splitlines()]
     lines += [counts(outcomes), *_sources(outcomes)]
     unchecked = [outcome for outcome in outcomes if not outcome.is_checked]
     if unchecked:

@@ -264,7 +264,7 @@ def _refusal(report: Report, case: Case) -> str | None:
 
 
 def _result(report: Report, case: Case) -> CaseResult:
-    from gradcheck_tool.harness.heat import small_heat
+    from gradcheck_tool.harness.heat import largest, small_heat
 
     return CaseResult(
         source=case.source,
@@ -275,6 +275,7 @@ def _result(report: Report, case: Case) -> CaseResult:
         text=report.text(),
         notes=report.notes,
         heat={index: small_heat(values) for index, values in report.heat.items()},
+        largest={index: largest(values) for index, values in report.heat.items()},
     )
 
 

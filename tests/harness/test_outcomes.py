@@ -113,6 +113,12 @@ class TestSummary:
         assert lines[:5] == ["ops.Cube[cpu]: not checked", "  none", "  declared: no", "", "stub"]
         assert lines.count("stub") == 1
 
+    def test_what_was_checked_alone_is_told_in_full(self):
+        outcome = Outcome(UNIT, cases=(case(),))
+        assert summarise([outcome], verbose=False)[: len(outcome.text().splitlines())] == (
+            outcome.text().splitlines()
+        )
+
     def test_nothing_to_check(self):
         assert summarise([], verbose=False) == ["No autograd Functions found."]
 

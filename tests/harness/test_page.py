@@ -25,7 +25,7 @@ def outcomes() -> list[Outcome]:
     found = Finding("GC101", entry.name, entry.severity, "2 <times> too large", place,
                     evidence={"diagnosis": "factor", "ratio": 2.0, "index": None})  # fmt: skip
     case = CaseResult("declared", "samples & more", (InputResult(0, "wrong", "forward body"),), 40,
-                      text="the <evidence>", heat={0: [[0.0, 1.0], [0.5, 0.0]]})  # fmt: skip
+                      text="the <evidence>", heat={0: [[0.0, 1.0], [0.5, 0.0]]}, largest={0: 0.25})  # fmt: skip
     lost = replace(unit, ref=replace(unit.ref, qualname="Lost"))
     return [
         Outcome(unit, (found,), (case,), seconds=1.25),
@@ -41,6 +41,7 @@ def test_the_page_tells_of_every_function_and_hides_no_unchecked_one() -> None:
     assert "broken.py" in text
     assert "@samples(Lost)" in text
     assert '<th scope="row">index' not in text
+    assert re.search(r"Error of the gradient of input 0: 0 <span.*</span> 0.25<", text)
 
 
 def test_the_page_needs_no_other_file() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gradcheck_tool.gradcheck.world import World
 from gradcheck_tool.harness.inputs.case import CasesFound
 from gradcheck_tool.harness.inputs.declared import declared_cases
 from gradcheck_tool.harness.inputs.recorded import recorded_cases
@@ -21,6 +22,11 @@ def cases(function: type, ref: FunctionRef, settings: InputSettings) -> CasesFou
     Raises:
         Exception: whatever a generator of declared samples raises.
     """
+    with World.kept():  # what a Function sets is to be seen when it is checked, and not before
+        return _found(function, ref, settings)
+
+
+def _found(function: type, ref: FunctionRef, settings: InputSettings) -> CasesFound:
     declared = declared_cases(function, settings)
     if declared:
         return CasesFound(declared)

@@ -1,6 +1,7 @@
 """Arguments of which the code says what they are: sizes, single numbers, permutations, None, what is not there."""
 
 import pytest
+import torch
 
 from gradcheck_tool.gradcheck import check_function
 
@@ -80,3 +81,31 @@ class Product(Function):
 def test_none_before_an_object_where_the_code_can_do_without(found):
     _, inputs = found(BARE)
     assert inputs.cases[0].args[2] is None
+
+
+RUDE = """
+import os
+import torch
+from torch.autograd import Function
+
+
+class Rude(Function):
+    @staticmethod
+    def forward(ctx, x):
+        torch.set_default_dtype(torch.float64)
+        torch.manual_seed(3)
+        os.chdir("/")
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+"""
+
+
+def test_what_a_function_sets_while_arguments_are_tried_is_put_back_and_told(found):
+    function, inputs = found(RUDE)
+    assert torch.get_default_dtype() is torch.float32
+    messages = [finding.message for finding in check_function(function, inputs.cases[0].args).findings]
+    changed = "default dtype and the seed and the working folder"
+    assert messages == [f"forward changes the {changed} of the whole process"]
