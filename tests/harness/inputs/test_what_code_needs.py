@@ -109,3 +109,27 @@ def test_what_a_function_sets_while_arguments_are_tried_is_put_back_and_told(fou
     messages = [finding.message for finding in check_function(function, inputs.cases[0].args).findings]
     changed = "default dtype and the seed and the working folder"
     assert messages == [f"forward changes the {changed} of the whole process"]
+
+
+NONE_OF_THE_REST = """
+import torch
+from torch.autograd import Function
+
+
+class Distance(Function):
+    @staticmethod
+    def forward(ctx, x, y, batched, *rest):
+        ctx.save_for_backward(x - y)
+        return ((x - y) ** 2).sum()
+
+    @staticmethod
+    def backward(ctx, g):
+        (difference,) = ctx.saved_tensors
+        return 2 * g * difference, -2 * g * difference, None
+"""
+
+
+def test_nothing_is_passed_for_the_rest_where_backward_does_not_count_it(found):
+    function, inputs = found(NONE_OF_THE_REST)
+    assert len(inputs.cases[0].args) == 3
+    assert check_function(function, inputs.cases[0].args).ok

@@ -149,11 +149,14 @@ class DirectSearch:
     def _short(self, budget: Budget) -> Found | None:
         """Arguments with few of the values that `*args` takes."""
         variable = sum(parameter.variable for parameter in self._parameters)
-        fixed = len(self._parameters) - variable
-        for count in range(1, variable):
+        fixed, miscounted = len(self._parameters) - variable, False
+        for count in (*range(1, variable), 0):
+            if count == 0 and not (fixed and miscounted):
+                break  # where some are taken, none would show less
             found = Search(self._parameters[: fixed + count], self._maker.attempt).run(_FEW_TRIES, budget)
             if found.state is not None:
                 return found
+            miscounted = miscounted or (found.outcome is not None and found.outcome.miscounted)
         return None
 
     def _bare(self, budget: Budget) -> Found | None:
