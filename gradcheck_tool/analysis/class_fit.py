@@ -105,9 +105,12 @@ def has_all(s: State, cls: Ref, asked: set[str], usage: Usage) -> bool:
 def is_part(s: State, cls: Ref) -> bool:
     """Is a class of modules made for the inside of networks, by its name or as another class uses it?
 
-    A `Module` may be any: one that the file makes, but not for another module, is a whole network.
+    A `Module` may be any: one that the file makes, but not for another module, is a whole network. An `Input`
+    is given data.
     """
     name = s[cls].name
+    if "Input" in name:
+        return False
     others = (ref for ref, record in module_classes(s) if record.name != name)
     if _PART.search(name) is not None or any(name in named_in(s, ref) for ref in others):
         return True

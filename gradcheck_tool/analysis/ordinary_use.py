@@ -43,7 +43,7 @@ _SETTING = re.compile(
 # Options of such names are given, or on, where nothing is trained.
 _PREDICTING = re.compile(
     r"(?:^|_)(?:test|eval|evaluate|predict|inference|infer)(?:_mode|_params|_context|ing)?$"
-    r"|^(?:incremental_state|kv_cache|past_key_values?)$"
+    r"|^incremental_state$|^past_key_values?$|(?:^|_)cache$"
 )
 # What a finding assumes that is about a pass from the result of a unit, which whoever calls it makes.
 DIFFERENTIATED = "the result of `{}` is differentiated"

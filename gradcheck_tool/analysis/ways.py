@@ -59,7 +59,9 @@ _REFUSED_TO_TRAINING = (LeafWrite, ViewWrite)
 _OF_VALUES = ("numpy-on-grad", "grad-size", "number-of-many", "optimizer-parameters")
 
 # What units are called that are run without gradients.
-_PREDICTING = re.compile(r"(?:^|_)(?:predict|predictions?|inference|infer)(?:_|$)|^(?:simple|aug)_test$")
+_PREDICTING = re.compile(
+    r"(?:^|_)(?:predict|predictions?|inference|infer|fuse|deploy)(?:_|$)|^(?:simple|aug)_test$"
+)
 
 # What options are called that are on where nothing is trained.
 _PREDICTING_OPTION = re.compile(r"(?:^|_)(?:test|eval|evaluate|predict|inference|infer)(?:_mode|ing)?$")

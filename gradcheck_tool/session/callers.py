@@ -77,9 +77,24 @@ class Callers:
             yield from self._of_objects(path, cls)
         elif not name.startswith("__"):
             family = self._repository.family(path, cls) if cls else None
+            is_hidden = family is not None and self._is_hidden(cls, name, family)
             for other, use in self._named(name):
+                if is_hidden and use.receiver not in ("", "self", cls):
+                    continue
                 if self._may_mean(use, other, path, name, family) and self._takes(unit, use):
                     yield other, use
+
+    def _is_hidden(self, cls: str, name: str, family: set[str]) -> bool:
+        """Has every class of a family of which objects are made a method of its own in the place of this one?
+
+        Objects have those then: this one is called by them alone, as that of the base.
+        """
+        made = [each for each in family if any(use.is_called for _, use in self._named(each))]
+        return bool(made) and cls not in made and all(self._has_own(each, name) for each in made)
+
+    def _has_own(self, cls: str, name: str) -> bool:
+        found = (self._of(path) for path in self._mentioning(cls))
+        return any(uses is not None and (cls, name) in uses.functions for uses in found)
 
     def _may_mean(self, use: Use, other: Path, path: Path, name: str, family: set[str] | None) -> bool:
         """May a name in a file mean a function (`family` is None), or a method of classes?"""

@@ -227,6 +227,14 @@ class Mixer(nn.Module):
 """
 QUIET = {
     "a step with what only inference gives": GENERATING.replace("OPTION", "inference_params"),
+    "a step with what only inference keeps": GENERATING.replace("OPTION", "state_cache"),
+    "what a network begins with is given data": """
+class NormInput(nn.Module):
+    def forward(self, x):
+        self.s, self.m = torch.std_mean(x, dim=-1, unbiased=False, keepdim=True)
+        self.s += 1e-4
+        return (x - self.m) / self.s
+""",
     "an option that is asked for twice is the same": """
 from elsewhere import options
 net = nn.Linear(3, 1)
@@ -341,6 +349,11 @@ class Mapping(nn.Module):
 @each(QUIET)
 def test_nothing_is_assumed_without_evidence(program: str) -> None:
     check_quiet(program)
+
+
+def test_the_norm_of_a_layer_is_given_what_has_a_graph() -> None:
+    layer = QUIET["what a network begins with is given data"].replace("NormInput", "Norm")
+    assert [finding.code for finding in told(HEAD + layer)] == ["GL201"]
 
 
 def test_an_option_with_which_one_may_train_is_looked_at() -> None:

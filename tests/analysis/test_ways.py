@@ -182,7 +182,13 @@ class Head(nn.Module):
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("predict", []), ("predict_by_feat", []), ("forward", ["GL204"]), ("predictor_loss", ["GL204"])],
+    [
+        ("predict", []),
+        ("predict_by_feat", []),
+        ("fuse", []),
+        ("forward", ["GL204"]),
+        ("predictor_loss", ["GL204"]),
+    ],
 )
 def test_what_only_gradients_forbid_is_allowed_in_predictions(name: str, expected: list[str]) -> None:
     assert [finding.code for finding in told(HEAD + ROWS.format(name=name))] == expected

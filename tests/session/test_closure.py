@@ -260,3 +260,49 @@ def test_an_operation_is_used_as_those_show_who_compute_gradients(
         (tmp_path / name).write_text(source, encoding="utf-8")
     outcome = Session(tmp_path, Options()).check([Path("projections.py")])
     assert [finding.code for finding in outcome.findings] == codes
+
+
+BASE = """import torch
+from torch import nn
+
+
+class Base(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.empty(3))
+
+    def init_weights(self):
+        self.scale.uniform_()
+
+    def forward(self, x):
+        return x * self.scale
+"""
+MADE = """import torch
+from base import Base
+
+
+class Net(Base):{own}
+    def forward(self, x):
+        return super().forward(x) + 1
+
+
+def main():
+    net = Net()
+    net.init_weights()
+    return net
+"""
+OWN = """
+    @torch.no_grad()
+    def init_weights(self):
+        super().init_weights()
+"""
+
+
+@pytest.mark.parametrize(("own", "codes"), [(OWN, []), ("", ["GL301"])])
+def test_objects_of_a_class_with_a_method_of_its_own_have_that(
+    tmp_path: Path, own: str, codes: list[str]
+) -> None:
+    for name, source in {"base.py": BASE, "made.py": MADE.replace("{own}", own)}.items():
+        (tmp_path / name).write_text(source, encoding="utf-8")
+    outcome = Session(tmp_path, Options()).check([Path("base.py")])
+    assert [finding.code for finding in outcome.findings] == codes
