@@ -68,7 +68,7 @@ class GraphCollected(Rule):
             yield self.finding(
                 event,
                 f"`{event.container}` collects `{event.value}` with its graph, and nothing "
-                "back-propagates it",
+                "back-propagates what it collects",
                 f"collect `{with_method(event.value, 'detach()')}` (or `.item()`)",
                 fix=self.unsafe_fix("Detach the value", detached),
             )
