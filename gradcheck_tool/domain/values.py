@@ -82,7 +82,7 @@ class Symbol:
 
     def __init__(self, key: Hashable, kind: str | None = None) -> None:
         depth = 0 if type(key) is int else _depth(key)
-        if depth > MAX_EXPRESSION:
+        if depth > MAX_EXPRESSION and depth > _most(key):
             key, depth = fresh(), 0
         self.key = key
         self.kind = kind
@@ -102,6 +102,8 @@ class Symbol:
 
 
 MAX_EXPRESSION = 5
+# What programs nest without end; of the deepest of these attributes are known, and facts are kept.
+_NESTED = frozenset({"call", "item", "op", "unary"})
 VERSION = "version"
 # The kind of what an opaque module returned, and of all that is read out of it.
 GRAPH = "graph"
@@ -116,6 +118,12 @@ def root_of(symbol: Symbol) -> Symbol:
         symbol = key[1]
         key = symbol.key
     return symbol
+
+
+def _most(key: Hashable) -> int:
+    """How deep an expression of a kind may be."""
+    kind = key[0] if type(key) is tuple else ""
+    return MAX_EXPRESSION + (0 if kind in _NESTED else 1 if kind == "attr" else 3)
 
 
 def _depth(key: object) -> int:

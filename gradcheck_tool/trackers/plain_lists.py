@@ -74,6 +74,15 @@ def registered_later(s: State, record: Class, name: str) -> bool:
     return any(name in names and names & REGISTERS for names in read)
 
 
+def is_for_others(s: State, record: Class, name: str) -> bool:
+    """Does no method of a class but the constructor read an attribute? Then it is others who use it."""
+    return not any(
+        name in _names([inner.worked_out(FunctionBody)])
+        for body in _others(s, record, ("__init__",))
+        for inner in body.function.with_inner()
+    )
+
+
 def listed_with_parameters(s: State, record: Class, name: str) -> bool:
     """Does a class have a method of its own for its parameters, or what it saves, that reads an attribute?"""
     listing = (body for body in _others(s, record, ("__init__",)) if _LISTS_STATE.search(body.function.name))

@@ -20,6 +20,7 @@ from gradcheck_tool.trackers.events import ModuleAttribute
 from gradcheck_tool.trackers.notes import StoryNote
 from gradcheck_tool.trackers.plain_lists import (
     handed_out,
+    is_for_others,
     listed_with_parameters,
     looped_over,
     registered_later,
@@ -90,6 +91,8 @@ class Unregistered(Tracker):
             if _is_list_of_one(site) and not looped_over(s, cls, name):
                 continue
             kind, about = _unregistered(s, value, lambda r: r.id > ref.id and r.id not in known)
+            if "list" in kind and is_for_others(s, cls, name):
+                continue
             if kind and not any(_is_excused(s, maker, name, kind) for maker in makers):
                 call = text_of(site, getattr(site.node, "value", site.node))
                 unless = ((cls.name, name),) if kind == "tensor" else ()

@@ -324,6 +324,8 @@ class Net(nn.Module):
         super().__init__()
         self.layers = [nn.Linear(2, 2) for _ in range(2)]
         {more}
+    def forward(self, x):
+        return sum(layer(x) for layer in self.layers)
 net = Net()
 {after}
 """
@@ -385,6 +387,8 @@ class Net(nn.Module):
                 self.layers.append({other})
         for layer in self.layers:
             layer.to("cpu")
+    def forward(self, x):
+        return sum(layer(x) for layer in self.layers)
 net = Net("abc", 2)
 """
 
@@ -428,3 +432,25 @@ class Critics(nn.Module):
 """
     assert [code for _, code in findings(program.replace("NAME", "parameters"))] == []
     assert [code for _, code in findings(program.replace("NAME", "weights"))] == ["GL311"]
+
+
+def test_a_list_that_only_others_read_is_theirs_to_register() -> None:
+    program = f"""{HEAD}
+class Parts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = []
+        for size in (2, 3):
+            self.layers.append(nn.Linear(size, size + 1))
+
+class Net(nn.Module):
+    def __init__(self, layers):
+        super().__init__()
+        self.body = nn.ModuleList(layers)
+
+    def forward(self, x):
+        return self.body[1](self.body[0](x))
+
+net = Net(Parts().layers)
+"""
+    assert [code for _, code in findings(program)] == []
