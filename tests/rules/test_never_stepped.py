@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from gradcheck_tool.analysis.program import check_source
 from tests.open_programs import HEAD, told
-from tests.running import happened
+from tests.running import RULES, happened
 
 TRAIN = (
     HEAD
@@ -128,3 +129,9 @@ def test_what_is_made_as_others_that_step_is_an_optimizer() -> None:
         ("        self.of_actor.step()\n", "        step(self)\n"),
     ):
         assert "GL416" not in [finding.code for finding in told(PREPARED.replace(old, new))]
+
+
+def test_a_test_may_look_at_gradients_alone() -> None:
+    source = TRAIN.replace("def train", "def test_train")
+    assert "GL416" in [finding.code for finding in check_source(source, "train.py", RULES)]
+    assert "GL416" not in [finding.code for finding in check_source(source, "test_train.py", RULES)]
