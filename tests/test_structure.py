@@ -120,7 +120,7 @@ def test_what_stands_below_the_trackers_reports_only_what_is_raised() -> None:
 
 # What holds data or declarations alone, which the tests of its users cover.
 DECLARED = {
-    "domain": {"events", "graph", "records", "values"},
+    "domain": {"events", "graph", "records"},
     "engine": {"effect"},
     "interp": {"api", "facts", "program"},
     "library/python": set(),

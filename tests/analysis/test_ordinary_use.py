@@ -207,27 +207,7 @@ def test_a_strict_check_leaves_out_what_assumes_something(program: Open) -> None
     assert told(program.wrong, strict=True) == sure
 
 
-GENERATING = """
-class Mixer(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.proj = nn.Linear(4, 4)
-        self.out = nn.Linear(4, 4)
-
-    def forward(self, x, OPTION=None):
-        if OPTION is not None:
-            state = OPTION.get(self)
-            if OPTION.offset > 0:
-                return self.step(x, state)
-        return self.out(self.proj(x))
-
-    def step(self, x, state):
-        state.copy_(state * torch.exp(self.proj(x)) + x)
-        return self.out(state)
-"""
 QUIET = {
-    "a step with what only inference gives": GENERATING.replace("OPTION", "inference_params"),
-    "a step with what only inference keeps": GENERATING.replace("OPTION", "state_cache"),
     "what a network begins with is given data": """
 class NormInput(nn.Module):
     def forward(self, x):
@@ -354,10 +334,6 @@ def test_nothing_is_assumed_without_evidence(program: str) -> None:
 def test_the_norm_of_a_layer_is_given_what_has_a_graph() -> None:
     layer = QUIET["what a network begins with is given data"].replace("NormInput", "Norm")
     assert [finding.code for finding in told(HEAD + layer)] == ["GL201"]
-
-
-def test_an_option_with_which_one_may_train_is_looked_at() -> None:
-    assert [finding.code for finding in told(HEAD + GENERATING.replace("OPTION", "memory"))] == ["GL201"]
 
 
 def test_a_function_that_forward_calls_is_looked_at() -> None:

@@ -81,3 +81,42 @@ def test_what_a_method_registers_later_is_registered(body: str, codes: list[str]
     count = 0 if codes else 8
     run = "net = Adapters([2, 3])\nnet.apply_to()\n"
     assert happened(f"{source}{run}assert len(list(net.parameters())) == {count}\n") == (None, "")
+
+
+def test_a_class_that_lists_its_parameters_itself_trains_what_it_lists() -> None:
+    program = f"""{HEAD}
+class Critics(nn.Module):
+    def __init__(self, count):
+        super().__init__()
+        self.critics = [nn.Linear(3, 1) for _ in range(count)]
+
+    def forward(self, x):
+        return torch.cat([critic(x) for critic in self.critics], dim=1)
+
+    def NAME(self):
+        return [weight for critic in self.critics for weight in critic.parameters()]
+"""
+    assert [code for _, code in findings(program.replace("NAME", "parameters"))] == []
+    assert [code for _, code in findings(program.replace("NAME", "weights"))] == ["GL311"]
+
+
+def test_a_list_that_only_others_read_is_theirs_to_register() -> None:
+    program = f"""{HEAD}
+class Parts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = []
+        for size in (2, 3):
+            self.layers.append(nn.Linear(size, size + 1))
+
+class Net(nn.Module):
+    def __init__(self, layers):
+        super().__init__()
+        self.body = nn.ModuleList(layers)
+
+    def forward(self, x):
+        return self.body[1](self.body[0](x))
+
+net = Net(Parts().layers)
+"""
+    assert [code for _, code in findings(program)] == []
