@@ -217,6 +217,9 @@ def compare(m: Interpreter, s: State, op: str, left: Value, right: Value, site: 
         return [(s, _identity(s, left, right, op == "is-not"))]
     if op in ("in", "not-in"):
         await_entry(m, s, right, left)
+        if isinstance(left, Const) and isinstance(left.value, str) and s.get(right, Tensor) is not None:
+            # Tensors hold no text: what is asked so is none of them, or the way ends here.
+            m.raise_exception(s, "RuntimeError")
         return [(s, _membership(s, left, right, op == "not-in"))]
     for operand in (left, right):
         known = model_of(s, operand).compare(m, s, op, left, right, site, text)

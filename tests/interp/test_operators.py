@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.cases import Fact, check_known, each
-from tests.running import Analysis
+from tests.running import Analysis, findings, happened
 
 FACTS = {
     "arithmetic": Fact(
@@ -63,3 +63,28 @@ def test_the_model_knows_what_python_computes(program: Fact) -> None:
 
 def test_nothing_repeated_without_end_is_still_nothing() -> None:
     assert Analysis(f"kept = [] * {10**30}\npair = () * {10**30}\n").errors() == []
+
+
+GROUPS = """
+import torch
+from torch import nn
+
+def create(decay, params):
+    if decay:
+        norms = [weight for name, weight in params if "norm" in name]
+        others = [weight for name, weight in params if "norm" not in name]
+        params = [{"params": norms, "weight_decay": 0.0}, {"params": others}]
+    return torch.optim.SGD(params, lr=0.1)
+
+class Trainer:
+    def __init__(self, decay):
+        self.model = nn.Linear(2, 2)
+        self.optimizer = create(decay, self.model.parameters())
+"""
+
+
+def test_a_way_on_which_a_tensor_is_asked_for_a_text_ends_there() -> None:
+    assert findings(GROUPS) == []
+    raised = happened(f"{GROUPS}\nTrainer(True)\n")[1]
+    assert "only supports Tensor or scalar" in raised
+    assert happened(f"{GROUPS}\nTrainer(False)\n") == (None, "")
