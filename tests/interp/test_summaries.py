@@ -148,6 +148,7 @@ def test_what_a_constructor_keeps_to_itself_is_reported_once_for_all_copies() ->
     """What is given to an optimizer of one copy excuses the place, as if all were executed."""
     keeps = "class Net(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
     keeps += "        self.layers = [torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)]\n"
+    keeps += "    def forward(self, x):\n        return self.layers[1](self.layers[0](x))\n"
     nets = "a, b, c = Net(), Net(), Net()\n"
     takes = "torch.optim.SGD([p for layer in c.layers for p in layer.parameters()], lr=0.1)\n"
     assert [code for _, code in findings(HEADER + keeps + nets)] == ["GL311"]
