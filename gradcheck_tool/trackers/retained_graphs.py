@@ -89,13 +89,21 @@ class RetainedGraphs(StepWindows):
     # -- sums ----------------------------------------------------------------------------------------
 
     def on_computed(self, m: Interpreter, s: State, fact: Computed) -> None:
-        """`total + x` has been computed: is `total` what the same expression gave an iteration before?"""
+        """`total + x` has been computed: is `total` what the same expression gave an iteration before?
+
+        So may `total` of `x + total`: a running average is written either way.
+        """
         total = s.get(fact.result, Tensor) if fact.operation in ("+", "+=") else None
         if total is None or total.grad_fn is None or not total.requires_grad:
             return
-        site, old = fact.site, fact.history
+        site, old, kept_in = fact.site, fact.history, fact.arguments.get("self")
         target, value = self._operands(site)
-        is_earlier = old is not None and _is_made_at(s, old, site)
+        added = s.get(fact.arguments.get("other"), Tensor)
+        is_earlier = _is_made_at(s, old, site)
+        last = added.grad_fn if added is not None else None
+        if not is_earlier and isinstance(site.node, syntax.BinaryOperation) and _is_made_at(s, last, site):
+            old, kept_in, is_earlier = last, fact.arguments["other"], True
+            target, value = self.text(site, _scaled(site.node.right)), self.text(site, site.node.left)
         is_freed = old is not None and is_earlier and _is_spent(s, old)
         # What has many elements may be a state of the computation, unless a pass has been through it.
         if not target or not (is_freed or numel_is_one(total.shape) is True):
@@ -103,7 +111,7 @@ class RetainedGraphs(StepWindows):
         key = id(site.node)
         self._own(s, key, total.grad_fn)
         self.shown[key] = True
-        if not is_earlier or s.get(fact.arguments.get("other"), Tensor) is None:
+        if not is_earlier or added is None:
             return
         is_seen = not s.after_body or is_local(s, target) or is_freed
         if not is_seen or (not is_freed and (in_module(s) or _is_bounded(m, site))):
@@ -112,7 +120,7 @@ class RetainedGraphs(StepWindows):
             self.spent[key] = True
         kind = "attribute" if "." in target or "[" in target else "sum"
         kept = GraphKept(site=site, container=target, value=value, kind=kind)
-        self._keep(s, key, kept, fact.arguments.get("self"))
+        self._keep(s, key, kept, kept_in)
 
     def _operands(self, site: Site) -> tuple[str, str]:
         """The texts of the target and of what is added: of `t += x`, `t + x`, `operator.add(t, x)`."""
@@ -334,10 +342,10 @@ def _scaled(node: Any) -> Any:
     return sides[0] if len(sides) == 1 else node
 
 
-def _is_made_at(s: State, ref: Ref, site: Site) -> bool:
+def _is_made_at(s: State, ref: Ref | None, site: Site) -> bool:
     """Has an expression made a graph node, or what that node scales (`0.9 * total`)?"""
-    node: Node = s[ref]
-    inner = [s.get(at, Node) for at in node.inputs] if node.op in _SCALES else []
+    node = s.get(ref, Node)
+    inner = [s.get(at, Node) for at in node.inputs] if node is not None and node.op in _SCALES else []
     return any(each.site is not None and each.site.node is site.node for each in (node, *inner) if each)
 
 

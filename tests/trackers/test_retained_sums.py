@@ -211,3 +211,29 @@ for _ in range(4):
 """
     assert [code for _, code in findings(source)] == ["GL102"]
     assert findings(source.replace("step()\n\nclass", "step()\n    log_probs.clear()\n\nclass")) == []
+
+
+@pytest.mark.parametrize("average", ["0.9 * average + 0.1 * loss", "0.1 * loss + 0.9 * average"])
+def test_a_running_average_is_written_either_way(average: str) -> None:
+    source = (
+        OPEN
+        + f"""
+def train(model, optimizer, loader):
+    average = None
+    for x, y in loader:
+        loss = F.mse_loss(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if average is None:
+            average = loss
+        else:
+            average = {average}
+"""
+    )
+    (found,) = told(source)
+    assert found.code == "GL601"
+    assert found.message.startswith("`average` keeps the graph of `0.1 * loss`")
+    assert (
+        told(source.replace("0.1 * loss", "0.1 * loss.item()").replace("= loss\n", "= loss.item()\n")) == []
+    )
