@@ -13,8 +13,8 @@ from gradcheck_tool.engine.edges import (
 )
 from gradcheck_tool.engine.effect import Effect
 from gradcheck_tool.engine.errors import FORBIDDING, INFERENCE_SAVE, Raised, refused
-from gradcheck_tool.engine.expected import adopt_expected, doubt_gradient, expect_gradient
-from gradcheck_tool.engine.gradients import accumulate, added_to, expanded, gradient, unused
+from gradcheck_tool.engine.expected import added_to, adopt_expected, doubt_gradient, expect_gradient
+from gradcheck_tool.engine.gradients import accumulate, expanded, gradient, unused
 from gradcheck_tool.engine.operations import apply, apply_inplace, function_output, saved
 from gradcheck_tool.engine.tensors import APART, new_tensor, numel_is_one, sizes_differ, unknown_tensor
 from gradcheck_tool.engine.writes import HOOKED, bump, check_overlap, check_write, rebase, swap_memory

@@ -11,21 +11,12 @@ from gradcheck_tool.engine.backward import BackwardPass, _made, _reachable
 from gradcheck_tool.engine.cuts import cut_off
 from gradcheck_tool.engine.edges import edge
 from gradcheck_tool.engine.errors import INFERENCE_WRITE, UNUSED, called, refused, story
+from gradcheck_tool.engine.expected import added_to
 from gradcheck_tool.engine.tensors import new_tensor
 from gradcheck_tool.engine.writes import bump
 
 if TYPE_CHECKING:
     from gradcheck_tool.domain.state import State
-
-# The state of a `.grad` after one more backward has added to it.
-ADDED = {
-    "none": "fresh",
-    "zeroed": "fresh",
-    "fresh": "fresh",
-    "used": "mixed",
-    "mixed": "mixed",
-    "added": "added",
-}
 
 # Nodes whose gradient is one number, or one row, expanded; nodes that hand on the memory of what they get.
 SUMS = {"SumBackward0": "all", "SumBackward1": "some", "sum": "some"}
@@ -42,23 +33,18 @@ HANDING_ON = frozenset(
 )
 
 
-def added_to(tensor: Tensor) -> str:
-    """The state of a `.grad` after one more backward; parameters of an open module may have had any."""
-    stands_in = tensor.grad_state == "unknown" and tensor.is_summary and tensor.is_param
-    return "added" if stands_in else ADDED.get(tensor.grad_state, "unknown")
-
-
 def accumulate(s: State, p: BackwardPass, leaf: Ref) -> None:
     """Add a gradient to the `.grad` of a leaf."""
     held = s.get(s[leaf].grad, Tensor)
     if held is not None and p.create is False:
         _add_in_place(s, p, leaf, held)
     tensor = s.edit(leaf)
+    state = added_to(tensor)
     if not isinstance(tensor.grad, Ref) or p.create is not False:
         tensor.grad = gradient(s, p, leaf, p.flows.get(leaf, ()))
     earlier = tensor.passes if tensor.grad_state in ("fresh", "added", "scaled") else ()
     tensor.passes = (*(site for site in earlier if site != p.site), p.site)
-    tensor.grad_state = added_to(tensor)
+    tensor.grad_state = state
     tensor.backward_site = p.site
 
 

@@ -101,3 +101,44 @@ for x in torch.ones(3, 2, 3):
 )
 def test_what_has_been_differentiated_has_a_graph(line: str, codes: list[str]) -> None:
     assert [code for _, code in findings(SUMMED.format(line))] == codes
+
+
+TWO = """
+import torch
+from torch import nn
+import elsewhere
+
+class Adversaries:
+    def __init__(self):
+        self.first, self.second = nn.Linear(3, 3), nn.Linear(3, 1)
+        self.of_first = torch.optim.SGD(self.first.parameters(), lr=0.1)
+        self.of_second = torch.optim.SGD(self.second.parameters(), lr=0.1)
+
+    def train(self):
+        for _ in range(3):
+            x = elsewhere.batch()
+            self.of_first.zero_grad()
+            self.first(x).mean().backward()
+            self.of_first.step()
+            {}
+            self.second(x).mean().backward()
+            self.of_second.step()
+            {}
+"""
+CLEAR = "self.of_second.zero_grad()"
+
+
+def test_a_pass_that_may_reach_more_leaves_it_known_what_others_add() -> None:
+    (found,) = check_source(TWO.format("pass", "pass"), "program.py", RULES)
+    assert found.code == "GL401"
+    assert "of `self.of_second`" in found.message
+    assert not any("of_second" in assumed for assumed in found.assumes)
+
+
+@pytest.mark.parametrize(
+    "lines", [(CLEAR, "pass"), ("pass", CLEAR), ("pass", "elsewhere.clear(self.second)")]
+)
+def test_what_is_cleared_between_passes_that_may_reach_it_is_not_applied_again(
+    lines: tuple[str, str],
+) -> None:
+    assert findings(TWO.format(*lines)) == []
