@@ -81,6 +81,7 @@ from gradcheck_tool.library.torch.held_parameters import held_parameters as held
 from gradcheck_tool.library.torch.held_parameters import known_optimizers as known_optimizers
 from gradcheck_tool.library.torch.optimizers import OPTIMIZERS as OPTIMIZERS
 from gradcheck_tool.library.torch.unknown_layers import may_be_module as may_be_module
+from gradcheck_tool.library.torch.update_text import UpdateBody as UpdateBody
 from gradcheck_tool.rulebook.fixes import applied as applied
 from gradcheck_tool.rulebook.fixes import as_tuple as as_tuple
 from gradcheck_tool.rulebook.fixes import assigned as assigned

@@ -86,3 +86,31 @@ def test_a_detached_one_is_quiet(old: str, new: str) -> None:
 def test_what_is_not_known_to_be_a_trained_baseline_is_quiet(old: str, new: str) -> None:
     assert old in AGENT
     assert "GL524" not in [finding.code for finding in told(AGENT.replace(old, new))]
+
+
+PARTS = (
+    HEAD
+    + """
+class Trainer:
+    def __init__(self, agent, optimizer):
+        self.agent, self.optimizer = agent, optimizer
+
+    def train_step(self, states, returns):
+        actions, critique, log_probs = self.agent(states)
+        policy_loss = ((returns - critique) * log_probs).mean()
+        loss = policy_loss + F.mse_loss(critique, returns)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+"""
+)
+
+
+def test_a_baseline_may_be_a_part_of_what_an_agent_gives() -> None:
+    (found,) = told(PARTS)
+    assert found.code == "GL524"
+    assert "its baseline `critique`" in found.message
+    assert told(PARTS.replace("(returns - critique)", "(returns - critique).detach()")) == []
+    assert told(PARTS.replace("F.mse_loss(critique, returns)", "returns.mean()")) == []
+    stored = PARTS.replace("self.agent(states)", "states").replace("(self, states", "(self, critique, states")
+    assert told(stored) == []

@@ -259,6 +259,7 @@ REPORTED: list[tuple[str, ev.Event]] = [
     ("GL518", event(own("Cancelled"), sum="x + (q - x)")),
     ("GL519", event(own("NoiseLikelihood"), noise="noise", shifted="mean + std * noise")),
     ("GL524", event(own("TrackedBaseline"), value="critic(state)")),
+    ("GL525", event(own("TrackedTarget"), network="critic", made="critic(x)")),
     ("GL313", event(own("InitialisedTensor"), module="Net", attribute="weights")),
     ("GL521", event(own("HiddenInfinity"), operand="x", operation="sqrt")),
     ("GL604", event(own("GraphAbsorbed"), name="center", kind="buffer")),

@@ -146,7 +146,12 @@ class FunctionBody:
     def behind(
         self, reg: int, ends: Callable[[ir.Instr], bool] = lambda _: False
     ) -> Iterator[ir.Instr | str]:
-        """The instructions and the parameters that the value of a register was computed from, on any way.
+        """The instructions and the parameters that the value of a register was computed from, on any way."""
+        for source in self.sources(reg, ends):
+            yield source if isinstance(source, str) else self.made[source]
+
+    def sources(self, reg: int, ends: Callable[[ir.Instr], bool] = lambda _: False) -> Iterator[int | str]:
+        """The registers and the parameters that the value of a register was computed from, on any way.
 
         What is read of an object (of ctx) includes what the method stores there under that name. What is
         behind an instruction that `ends` a way is left out.
@@ -162,7 +167,7 @@ class FunctionBody:
             if source in seen or made is None:
                 continue
             seen.add(source)
-            yield made
+            yield source
             if ends(made):
                 continue
             if isinstance(made, ir.LoadName) and made.scope is ir.Scope.LOCAL:
