@@ -69,7 +69,6 @@ def recognised(value: Tensor) -> str | None:
         return None
     if x.dim() >= 2 and x.shape[-1] == x.shape[-2] and x.shape[-1] > 1:
         tests = {
-            "diagonal": x - x.tril().triu(),
             "symmetric": _transposed(x) - x,
             "skew-symmetric": _transposed(x) + x,
             "lower-triangular": x - x.tril(),
@@ -87,6 +86,22 @@ def recognised(value: Tensor) -> str | None:
         if not x.is_complex() and bool((x >= 0).all()) and float((x.sum(-1) - 1).abs().max()) <= eps:
             return "simplex"
     return None
+
+
+def is_diagonal(matrix: Tensor) -> bool:
+    """Whether matrices have nothing beside their diagonals."""
+    square = matrix.dim() > 1 and matrix.shape[-1] == matrix.shape[-2] > 1
+    return square and bool((matrix == matrix.tril().triu()).all())
+
+
+def manifold_of(value: Tensor, gradient: Tensor | None) -> str | None:
+    """The manifold that a gradient belongs to at a value that lies on one.
+
+    Diagonal matrices are symmetric: only a gradient that is diagonal itself is made for nothing else.
+    """
+    if gradient is not None and is_diagonal(value) and is_diagonal(gradient.to_dense()):
+        return "diagonal"
+    return recognised(value)
 
 
 def widened(value: Tensor) -> Tensor:

@@ -26,7 +26,7 @@ from gradcheck_tool.gradcheck.compare import (
 from gradcheck_tool.gradcheck.guards import left
 from gradcheck_tool.gradcheck.kinks import has_become_singular, is_continuous, outside_subgradient
 from gradcheck_tool.gradcheck.knobs import knobs_of
-from gradcheck_tool.gradcheck.manifolds import PROJECTIONS, recognised
+from gradcheck_tool.gradcheck.manifolds import PROJECTIONS, manifold_of
 from gradcheck_tool.gradcheck.observed import observed
 from gradcheck_tool.gradcheck.pointreport import body_at, report
 from gradcheck_tool.gradcheck.pooled import judge_pooled
@@ -393,7 +393,7 @@ def _on_manifold(
 ) -> bool:
     """Whether the gradient is right along the manifold on which the input lies; remembers it."""
     values = problem.values
-    name = recognised(values[i])
+    name = manifold_of(values[i], analytic[0][i])
     if i in session.manifolds or name is None:
         return False
     project = PROJECTIONS[name]

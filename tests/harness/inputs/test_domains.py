@@ -294,3 +294,32 @@ def test_an_iteration_that_has_not_converged_is_not_judged(found):
     _, inputs = found(ROOT)
     assert inputs.cases == ()
     assert "for positive-definite values the gradient is nearly right" in inputs.tried[-1]
+
+
+EIGEN = """
+import torch
+from torch.autograd import Function
+
+
+class Eigen(Function):
+    @staticmethod
+    def forward(ctx, a, compute_vectors):
+        values, vectors = torch.linalg.eigh(a)
+        ctx.save_for_backward(values, vectors)
+        return (values, vectors) if compute_vectors else values
+
+    @staticmethod
+    def backward(ctx, g, *more):
+        values, vectors = ctx.saved_tensors
+        inner = torch.diag_embed(g)
+        if more:
+            gaps = values[..., None, :] - values[..., :, None]
+            gaps.diagonal(dim1=-2, dim2=-1).fill_(float("inf"))
+            inner = inner + {factor} * vectors.mT.matmul(more[0]) / gaps
+        return vectors @ inner @ vectors.mT, None
+"""
+
+
+@pytest.mark.parametrize(("factor", "right"), [(1.0, True), (-1.0, False)])
+def test_a_flag_that_asks_for_more_is_turned_on(words, factor, right):
+    assert ("wrong" not in words(EIGEN.format(factor=factor), "Eigen")) == right

@@ -174,8 +174,12 @@ def _drawn(maker: Maker, found: Found, state: State, budget: Budget) -> tuple[tu
     if words[0] == "wrong" and "surrogate" not in words:
         domain = right_domain(maker, state, budget)
         if domain.state is not None:
-            note = f"{_call(domain.state)}; for other values the gradient is wrong, or they make no sense"
-            return (Case(maker.arguments(domain.state), note=note, options=GIVEN_ONLY),), ""
+            # Variations, which would turn flags, are not made here.
+            states = dict.fromkeys((domain.state, maker.asking_for_more(domain.state)))
+            note = "{}; for other values the gradient is wrong, or they make no sense"
+            return tuple(
+                Case(maker.arguments(one), note=note.format(_call(one)), options=GIVEN_ONLY) for one in states
+            ), ""
         if domain.near:
             return (), f"for {domain.near} values the gradient is nearly right, as an iteration may leave it"
         accepted, words = accepted[:1], words[:1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -18,7 +19,7 @@ from gradcheck_tool.gradcheck.target import backward_of, overrides
 from gradcheck_tool.gradcheck.tree import flatten
 from gradcheck_tool.harness.inputs.synthesised.search import Found, Search, State
 from gradcheck_tool.harness.inputs.synthesised.sizes import with_distinct_sizes, without_unused
-from gradcheck_tool.harness.inputs.synthesised.specs import Made, Several, Spec, TensorSpec, build
+from gradcheck_tool.harness.inputs.synthesised.specs import Made, Several, Spec, TensorSpec, build, plain
 from gradcheck_tool.harness.inputs.synthesised.trial import Outcome, try_call
 from gradcheck_tool.harness.inputs.synthesised.usage import Body
 
@@ -101,6 +102,16 @@ class Maker:
         first, second = (self._outputs(self.arguments(state, salt)) for salt in (0, 1))
         return bool(first) and len(first) == len(second) and all(map(identical, first, second))
 
+    def asking_for_more(self, state: State) -> State:
+        """With the flags turned on that add outputs and change none; the same state where there are none."""
+        for index, spec in enumerate(state):
+            if spec == _FALSE:
+                other = (*state[:index], _TRUE, *state[index + 1 :])
+                few, many = (self._outputs(self.arguments(one)) for one in (state, other))
+                more = 0 < len(few) < len(many) and all(any(map(partial(identical, y), many)) for y in few)
+                state = other if more and _good(self.attempt(other)) else state
+        return state
+
     def _outputs(self, arguments: Sequence[Any]) -> list[torch.Tensor]:
         """The outputs as detached tensors; none where the Function refuses."""
         with preserved(), torch.no_grad():
@@ -111,6 +122,7 @@ class Maker:
         return [y.detach() for y in outputs if isinstance(y, torch.Tensor)]
 
 
+_FALSE, _TRUE = plain(False), plain(True)
 _DOUBLE = re.compile(r"float64|\b[Dd]ouble\b")
 """Words of errors about a precision that is wanted."""
 _TRIES, _FEW_TRIES, _SECONDS = 1000, 60, 8.0

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from gradcheck_tool.gradcheck import check_function
+from gradcheck_tool.gradcheck.manifolds import is_diagonal
 from gradcheck_tool.gradcheck.parsed import parsed
 from gradcheck_tool.gradcheck.probes import Draws
 from gradcheck_tool.gradcheck.prose import documentation
@@ -60,16 +61,10 @@ _SECONDS = 6.0
 _FAR, _NEAR = 0.1, 0.1
 """Relative errors: of what is no approximation, and of what an iteration may leave."""
 _OTHER_DRAWS = (1, 2)
-_SHARES = (
-    r"simplex|prob|softmax|distribution|stochastic|measure|histogram|normali[sz]ed|sums? to|convex|mixture"
+_SHARES = re.compile(
+    r"simplex|prob|softmax|distribution|stochastic|measure|histogram|normali[sz]ed|sums? to|convex|mixture",
+    re.IGNORECASE,
 )
-_NEEDS_A_WORD = {
-    "simplex": re.compile(_SHARES, re.IGNORECASE),
-    "diagonal": re.compile(r"diag|eigenvalue|singular value", re.IGNORECASE),
-}
-"""Along numbers that add up to one, a gradient from which its mean is taken is right for any Function, and
-along diagonal matrices one that is zero elsewhere: such numbers need evidence.
-"""
 # Nothing is made for zeros and ones alone, or for large values: a gradient that is right there and wrong
 # elsewhere is a mistake that does not show where the output is at its bounds.
 _KINDS = (
@@ -155,11 +150,14 @@ def right_domain(maker: Maker, state: State, budget: Budget) -> Domain:
     budget, near = budget.share(_SECONDS), ""
     far = _iterates(maker.function) and _is_far_off(maker.function, maker.arguments(state))
     felt = nonzero(maker.function, maker.arguments(state))
-    unlikely = {kind for kind, words in _NEEDS_A_WORD.items() if not _speaks_of(words, maker.function)}
+    shares, diagonal = _speaks_of_shares(maker.function), _with_diagonal_gradient(maker, state)
     for other in _others(state):
         if budget.over:
             break
-        if any(isinstance(spec, TensorSpec) and spec.kind in unlikely for spec in other):
+        kinds = [spec.kind if isinstance(spec, TensorSpec) else "" for spec in other]
+        if ("simplex" in kinds and not shares) or {
+            i for i, k in enumerate(kinds) if k == "diagonal"
+        } - diagonal:
             continue
         args = maker.arguments(other)
         poses = _has_poses(other)
@@ -202,12 +200,15 @@ def _iterates(function: Any) -> bool:
     return False
 
 
-def _speaks_of(words: re.Pattern[str], function: Any) -> bool:
-    """Whether names or texts speak of numbers with a property."""
+def _speaks_of_shares(function: Any) -> bool:
+    """Whether names or texts speak of numbers that add up to one.
+
+    Along these, a gradient from which its mean is taken is right for any Function: they need evidence.
+    """
     codes = (getattr(getattr(function, name, None), "__code__", None) for name in ("forward", "backward"))
     names = (name for code in codes if code is not None for name in (*code.co_varnames, *code.co_names))
     texts = (function.__name__, *documentation(function), *names)
-    return any(words.search(text) for text in texts)
+    return any(_SHARES.search(text) for text in texts)
 
 
 def _repeats(maker: Maker, state: State) -> bool:
@@ -222,18 +223,31 @@ def as_felt(before: list[bool], after: list[bool]) -> bool:
 
 def nonzero(function: Any, args: Sequence[Any]) -> list[bool]:
     """For every tensor that requires grad, whether its gradient is not zero; empty where there is none."""
+    return [g is not None and bool((g.to_dense() != 0).any()) for g in _pulled(function, args)]
+
+
+def _pulled(function: Any, args: Sequence[Any]) -> list[torch.Tensor | None]:
+    """The gradient of every tensor that requires one; empty where there is none."""
     given = [x.clone() if isinstance(x, torch.Tensor) else x for x in args]  # forward may write to them
 
-    def pull() -> list[bool]:
+    def pull() -> list[torch.Tensor | None]:
         outputs = [y for y in _tensors(function.apply(*given)) if y.requires_grad]
         sent = Draws(0).cotangent([y.detach() for y in outputs])
-        found = torch.autograd.grad(outputs, _asked(args), sent, allow_unused=True)
-        return [g is not None and bool((g.to_dense() != 0).any()) for g in found]
+        return list(torch.autograd.grad(outputs, _asked(args), sent, allow_unused=True))
 
     with preserved(), torch.enable_grad():
         seed_torch(0)
-        felt = quiet(pull)
-    return [] if isinstance(felt, Exception) else felt
+        found = quiet(pull)
+    return [] if isinstance(found, Exception) else found
+
+
+def _with_diagonal_gradient(maker: Maker, state: State) -> set[int]:
+    """The matrices to which backward gives a gradient on their diagonal alone: it takes them for diagonal."""
+    places = [i for i in _places(state) if isinstance(spec := state[i], TensorSpec) and spec.grad]
+    found = _pulled(maker.function, maker.arguments(state))
+    if len(found) != len(places):
+        return set()
+    return {i for i, g in zip(places, found, strict=True) if g is not None and is_diagonal(g.to_dense())}
 
 
 def _has_poses(state: State) -> bool:
@@ -280,7 +294,7 @@ def _of_one_kind(state: State) -> Iterator[State]:
 
 def _with_kind(state: State, kind: str, places: list[int]) -> Iterator[State]:
     groups = [places, *([i] for i in places)] if len(places) > 1 else [places] * len(places)
-    if kind in _NEEDS_A_WORD:
+    if kind == "diagonal":
         groups.reverse()  # the fewer, the more is judged
     for chosen in groups:
         yield tuple(_of_kind(spec, kind) if i in chosen else spec for i, spec in enumerate(state))

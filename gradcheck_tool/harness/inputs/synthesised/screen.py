@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from gradcheck_tool.gradcheck.manifolds import PROJECTIONS, recognised
+from gradcheck_tool.gradcheck.manifolds import PROJECTIONS, manifold_of
 from gradcheck_tool.gradcheck.probes import Draws
 from gradcheck_tool.gradcheck.problem import is_real_number
 from gradcheck_tool.gradcheck.rng import preserved, seed_torch
@@ -45,7 +45,7 @@ def errors(function: Any, args: Sequence[Any], sure: float = _SURE) -> list[floa
 def _errors(function: Any, args: Sequence[Any], sure: float) -> list[float | None]:
     leaves, rebuild = flatten(list(args))
     asked = [k for k, x in enumerate(leaves) if isinstance(x, Tensor) and x.requires_grad]
-    manifolds = [recognised(leaves[k].detach()) for k in asked]
+    given = [leaves[k] for k in asked]
     leaves = [_double(x) if is_real_number(x) else x for x in leaves]
     values = [leaves[k].detach() for k in asked]
 
@@ -65,6 +65,7 @@ def _errors(function: Any, args: Sequence[Any], sure: float) -> list[float | Non
     if len(sent) < len(outputs) or len(call(values)) != len(outputs):
         return []
     line = _Line(call, values, cotangent)
+    manifolds = [manifold_of(leaf.detach(), g) for leaf, g in zip(given, grads, strict=True)]
 
     def direction() -> list[Tensor]:
         return [
