@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # What a unit that trains is given to train with.
 BATCH = re.compile(
     r"^(?:mini_?)?(?:batch(?:es|_\w+)?|data|inputs?|x|xs|x_?batch|y_?batch|y|ys|targets?|labels?|images?|imgs?|obs|"
-    r"observations?|actions?|rewards?|dones?|next_(?:states?|obs)|transitions?|rollouts?|samples?|experiences?|"
+    r"observations?|actions?|adv|advantages?|returns|rewards?|dones?|next_(?:states?|obs)|transitions?|rollouts?|samples?|experiences?|"
     r"masks?|real(?:_\w+)?|tokens|input_ids)$"
 )
 # What a loop that trains calls in each round.

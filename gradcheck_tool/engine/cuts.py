@@ -139,7 +139,7 @@ def keep_cuts(s: State, result: Value, operands: Iterable[Value]) -> None:
     """The node of a result keeps what the numbers among its operands were cut off from."""
     tensor = s.get(result, Tensor)
     cuts = [s.severed[v] for v in operands if isinstance(v, Symbol) and v in s.severed]
-    if tensor is not None and tensor.requires_grad is None and cuts:
+    if tensor is not None and tensor.requires_grad is not True and cuts:
         tensor = s.edit(result)  # type: ignore[arg-type]
         tensor.severed = tuple(dict.fromkeys((*tensor.severed, *(cut for each in cuts for cut in each))))
     if tensor is not None and tensor.grad_fn is not None and cuts:

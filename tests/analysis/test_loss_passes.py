@@ -70,3 +70,58 @@ def test_a_computed_loss_of_an_unknown_model_that_is_made_a_leaf() -> None:
 def test_a_leaf_of_given_data_is_no_computed_loss() -> None:
     source = HEAD + "def slope(value):\n    x = torch.tensor([value], requires_grad=True)\n    x.backward()\n"
     assert codes(source) == []
+
+
+NUMBERS = """
+def step(model, batches, optimizer):
+    total = torch.tensor(0.0)
+    for batch in batches:
+        total += model(batch).mean().item()
+    optimizer.zero_grad()
+    total.backward()
+    optimizer.step()
+"""
+
+
+def test_a_total_of_numbers_has_no_graph_whatever_the_model_is() -> None:
+    assert codes(HEAD + NUMBERS) == ["GL501"]
+    assert codes(HEAD + NUMBERS.replace(".item()", "")) == []
+
+
+TWO_HEADS = """
+def step(encoder, head_a, head_b, x, y_a, y_b, opt_a, opt_b):
+    z = encoder(x)
+    loss_a = F.mse_loss(head_a(z), y_a)
+    opt_a.zero_grad()
+    loss_a.backward(retain_graph={keeps})
+    opt_a.step()
+    loss_b = F.mse_loss(head_b(z), y_b)
+    opt_b.zero_grad()
+    loss_b.backward()
+    opt_b.step()
+"""
+
+
+def test_two_losses_of_heads_share_what_their_encoder_has_computed() -> None:
+    assert "GL101" in codes(HEAD + TWO_HEADS.format(keeps="False"))
+    assert "GL101" not in codes(HEAD + TWO_HEADS.format(keeps="True"))
+
+
+RATIO = """
+class Learner:
+    def __init__(self, policy, lr):
+        self.policy = policy
+        self.opt = torch.optim.Adam(self.policy.parameters(), lr=lr)
+
+    def update(self, obs, actions, before, adv):
+        ratio = torch.exp(self.policy.log_prob(obs, actions) - before){cut}
+        loss = -(ratio * adv).mean()
+        self.opt.zero_grad()
+        loss.backward()
+        self.opt.step()
+"""
+
+
+def test_advantages_come_with_the_data() -> None:
+    assert codes(HEAD + RATIO.format(cut=".detach()")) == ["GL501"]
+    assert codes(HEAD + RATIO.format(cut="")) == []

@@ -73,5 +73,6 @@ MODULE_NAME = re.compile(
     r"^(?!_?(?:get|set|load|save|build|make|create|define|init|setup|reset|update|freeze|wrap|unwrap|print)_)"
     r"(?:.*_)?(?:model|net|network|module|generator|discriminator|encoder|decoder|backbone|classifier|critic|"
     r"actor|policy|student|net[A-Z]\w*|net_[gdGD]|[a-z]*net|vgg|[GD](?:_[A-Z0-9]+)?|gen|disc|denoiser|"
-    r"enc|dec|autoencoder|vae|mlp|cnn|gnn|rnn|lstm|gru|bert|gpt|qf)(?:_?\d)?$"
+    r"enc|dec|autoencoder|vae|mlp|cnn|gnn|rnn|lstm|gru|bert|gpt|qf|head|predictor|projector|embedder|"
+    r"transformer)(?:_?\d|_[a-z])?$"
 )
