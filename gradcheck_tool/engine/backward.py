@@ -23,7 +23,7 @@ from gradcheck_tool.domain.events import (
 from gradcheck_tool.domain.graph import Node, SavedTensor, SavingHooks, Storage, Tensor
 from gradcheck_tool.domain.shapes import size_text
 from gradcheck_tool.domain.values import ELSEWHERE, NONE, Ref, Symbol, Text, Value, fresh
-from gradcheck_tool.engine.cuts import cuts_of
+from gradcheck_tool.engine.cuts import why_constant
 from gradcheck_tool.engine.earlier import kept_as, may_be_replaced
 from gradcheck_tool.engine.edges import edge, refresh_view
 from gradcheck_tool.engine.errors import (
@@ -166,17 +166,10 @@ def _check_roots(s: State, p: BackwardPass) -> None:
                     story=tensor.detached_story or _made(tensor),
                     text=NO_GRAPH_AT.format(index),
                     root=called(s, root),
-                    reason=_reason(s, root),
+                    reason=why_constant(s, root),
                     call=str(p.call),
                 )
             )
-
-
-def _reason(s: State, root: Ref) -> str:
-    """Why a tensor has no graph: how it, or what was written to it, was cut off."""
-    tensor: Tensor = s[root]
-    cuts = cuts_of(s, root)
-    return tensor.detached_because or (cuts[-1].kind if cuts else "constant" if tensor.leaf else "unknown")
 
 
 def _are_numbers(s: State, root: Ref) -> None:

@@ -30,6 +30,13 @@ def cuts_of(s: State, ref: Ref) -> tuple[GraphCut, ...]:
     return tensor.severed + written if tensor.requires_grad is False or tensor.grad_via_base else written
 
 
+def why_constant(s: State, root: Ref) -> str:
+    """Why a tensor has no graph: how it, or what was written to it, was cut off."""
+    tensor: Tensor = s[root]
+    cuts = cuts_of(s, root)
+    return tensor.detached_because or (cuts[-1].kind if cuts else "constant" if tensor.leaf else "unknown")
+
+
 def doubtful_cuts(s: State, refs: Iterable[Ref]) -> tuple[GraphCut, ...]:
     """What tensors of which it is not known whether they have a graph were made of and that was cut off."""
     cuts = (cut for ref in refs if s[ref].requires_grad is None for cut in s[ref].severed)
