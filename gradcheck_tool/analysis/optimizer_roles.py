@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.analysis.ordinary_use import is_module_class
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Instance
-from gradcheck_tool.domain.values import LibraryObject
+from gradcheck_tool.domain.values import NONE, LibraryObject
+from gradcheck_tool.library.torch.module_tree import WRAPPERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -83,10 +84,12 @@ def is_trainable_leaf(s: State, value: Value) -> bool:
 
 
 def is_module_object(s: State, value: Value) -> bool:
-    """Is it a module: of a class of the repository, or one of which only the role is known?"""
+    """Is it a module: of a class of the repository, known by its role alone, or around one of these?"""
     record = s.get(value, Instance)
     if record is None:
         return False
+    if isinstance(record.cls, LibraryObject) and record.cls.name in WRAPPERS:
+        return is_module_object(s, record.attrs.get("module", NONE))
     return "#group" in record.attrs or is_module_class(s, record.cls)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from gradcheck_tool.analysis.optimizer_roles import named_alike
 from tests.open_programs import HEAD, Open, check_open
 from tests.running import findings
@@ -77,3 +79,29 @@ class Trainer:
 
 def test_what_keeps_an_argument_tells_what_it_is() -> None:
     check_open(KEPT)
+
+
+WRAPPED = (
+    HEAD
+    + """
+class Net(nn.Linear):
+    pass
+
+class Manager:
+    def __init__(self, config):
+        self.net = nn.DataParallel(Net(2, 2))
+        self.optimizer = config.build_optimizer()
+
+    def train(self, loader):
+        for x, y in loader:
+            loss = (self.net(x) - y).pow(2).mean()
+            {clear}
+            loss.backward()
+            self.optimizer.step()
+"""
+)
+
+
+@pytest.mark.parametrize(("clear", "codes"), [("self.net.zero_grad()", []), ("pass", ["GL401"])])
+def test_an_optimizer_may_have_the_parameters_of_what_is_in_a_wrapper(clear: str, codes: list[str]) -> None:
+    assert [code for _, code in findings(WRAPPED.format(clear=clear))] == codes
