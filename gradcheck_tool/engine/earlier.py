@@ -64,10 +64,10 @@ def may_be_replaced(s: State, cls: Class, attribute: str) -> bool:
     classes = (s.get(entry, Class) for entry in cls.mro)
     modules = [frame.env.module, *(each.env.module for each in classes if each is not None)]
     own = {"__init__", frame.function.name}
-    return any(_assigning(module.source, attribute) - own for module in modules)
+    return any(assigning(module.source, attribute) - own for module in modules)
 
 
-def _assigning(source: str, attribute: str) -> set[str]:
+def assigning(source: str, attribute: str) -> set[str]:
     """The names of the functions that give an attribute of this name a value; '' for code before them."""
     if attribute not in source:
         return set()

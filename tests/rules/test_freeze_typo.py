@@ -172,3 +172,29 @@ def test_modules_that_are_made_out_of_sight(frozen: str, codes: list[str]) -> No
     found = told(OUT_OF_SIGHT.format(frozen))
     assert [finding.code for finding in found] == codes
     assert all(finding.assumes == (f"`{frozen}` is a module",) for finding in found)
+
+
+KEPT = """
+from elsewhere import Language
+
+class Prompted(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.language = Language(config)
+        self.chosen = ""
+
+    def train_prompt(self):
+        if self.chosen != "prompt":
+            self.{kept} = []
+            for name, parameter in self.named_parameters():
+                if "prompt" in name:
+                    self.{kept}.append(parameter)
+        self.chosen = "prompt"
+        for each in self.kept:
+            each.requires_grad = True
+"""
+
+
+@pytest.mark.parametrize(("kept", "count"), [("kept", 0), ("others", 1)])
+def test_what_a_module_keeps_itself_is_no_layer(kept: str, count: int) -> None:
+    assert [finding.code for finding in told(HEAD + KEPT.format(kept=kept))] == ["GL316"] * count

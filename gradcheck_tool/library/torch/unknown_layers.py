@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.records import Class, Instance
 from gradcheck_tool.domain.values import GRAPH, Const, Ref, Symbol, Value, unknown
+from gradcheck_tool.engine.earlier import assigning
 from gradcheck_tool.library.torch.graph_symbols import constant_symbol
 from gradcheck_tool.library.torch.module_names import MODULE_NAME
 from gradcheck_tool.library.torch.module_tree import is_module
@@ -55,17 +56,27 @@ def may_be_module(s: State, value: Value, name: str) -> bool:
 
 
 def one_of_layers(s: State, value: Symbol) -> Symbol | None:
-    """One of what a module keeps and goes through, of which nothing is known; None for what others have."""
+    """One of what a module keeps and goes through, of which nothing is known; None for what others have.
+
+    What the module's own file assigns on other ways is known there.
+    """
     key, known = value.key, s.memory.get(Symbol(("layer", value)))
     name = known.value if isinstance(known, Const) else None
     if isinstance(key, tuple) and key[0] == "attr" and value.kind is None:
         owner = s.get(key[1], Instance)
-        name = str(key[2]) if owner is not None and is_module(s, owner) else name
+        if owner is not None and is_module(s, owner):
+            name = "" if _is_assigned(s, owner, str(key[2])) else str(key[2])
     if not name:
         return None
     one = unknown()
     note_layer(s, one, name)
     return one
+
+
+def _is_assigned(s: State, owner: Instance, name: str) -> bool:
+    """Does the file of an object's class assign an attribute?"""
+    cls = s.get(owner.cls, Class)
+    return cls is not None and bool(assigning(cls.env.module.source, name))
 
 
 def call_layer(m: Interpreter, s: State, call: Call) -> Value | None:
