@@ -10,7 +10,7 @@ import types
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gradcheck_tool.harness import absent
+from gradcheck_tool.harness import absent, without_cuda
 from gradcheck_tool.harness.inputs.files import sample_files
 from gradcheck_tool.harness.inputs.synthesised.factories import made_by_factory
 from gradcheck_tool.harness.notebooks import run_notebook
@@ -64,7 +64,8 @@ def load_function(ref: FunctionRef, seed: int = 0) -> type:
 def import_module_of(ref: FunctionRef) -> types.ModuleType:
     """Import the file of a Function by its dotted name, or as a file where it has none.
 
-    Where modules are missing, empty ones stand in for them, for the Function may do without.
+    Where modules are missing, empty ones stand in for them, for the Function may do without. Without CUDA,
+    what the file moves there stays where it is.
 
     Raises:
         LoadError: with the cause.
@@ -73,6 +74,8 @@ def import_module_of(ref: FunctionRef) -> types.ModuleType:
         return _import(ref)
     except LoadError as error:
         first = last = error
+    if without_cuda.stays(str(first.__cause__)):
+        return import_module_of(ref)
     missing: list[str] = []
     while (
         (name := absent.missing_name(last.__cause__)) and name not in missing and len(missing) < _MOST_MISSING

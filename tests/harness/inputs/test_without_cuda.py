@@ -48,3 +48,10 @@ def test_afterwards_the_device_is_as_far_as_before():
     without_cuda.leave()
     with pytest.raises((AssertionError, RuntimeError)):
         torch.zeros(2, device="cuda")
+
+
+def test_a_file_that_moves_tensors_when_it_is_imported(found):
+    source = NAMED.format(sign="").replace("class Named", "BASE = torch.ones(1).cuda()\n\n\nclass Named")
+    function, made = found(source)
+    assert without_cuda.is_staying()
+    assert check_function(function, made.cases[0].args).ok
