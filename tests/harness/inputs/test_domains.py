@@ -323,3 +323,8 @@ class Eigen(Function):
 @pytest.mark.parametrize(("factor", "right"), [(1.0, True), (-1.0, False)])
 def test_a_flag_that_asks_for_more_is_turned_on(words, factor, right):
     assert ("wrong" not in words(EIGEN.format(factor=factor), "Eigen")) == right
+
+
+def test_a_text_about_one_gradient_keeps_no_domain_from_the_other(words):
+    said = POWER.format(factor=1.0).replace("class Power(", '"""Approximate gradients."""\n\n\nclass Power(')
+    assert words(said, "Power") == {"ok"}

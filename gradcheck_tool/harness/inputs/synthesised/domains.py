@@ -76,9 +76,14 @@ _KINDS = (
 
 def judged(function: Any, args: Sequence[Any]) -> str:
     """What the gradient at exactly these arguments is: `ok`, `wrong`, `surrogate`, or `inconclusive`."""
-    report = quiet(lambda: check_function(function, tuple(args), **_QUICK))
-    words = {verdict.verdict for verdict in report.inputs} if not isinstance(report, Exception) else set()
+    words = verdicts(function, args)
     return next((word for word in ("surrogate", "wrong", "inconclusive") if word in words), "ok")
+
+
+def verdicts(function: Any, args: Sequence[Any]) -> set[str]:
+    """What the gradients of the inputs are at exactly these arguments."""
+    report = quiet(lambda: check_function(function, tuple(args), **_QUICK))
+    return set() if isinstance(report, Exception) else {verdict.verdict for verdict in report.inputs}
 
 
 def is_multiplied(function: Any, args: Sequence[Any]) -> bool:
@@ -171,9 +176,9 @@ def right_domain(maker: Maker, state: State, budget: Budget) -> Domain:
             )
         if not poses and is_plainly_wrong(maker.function, args):
             continue
-        word = judged(maker.function, args)
+        words = verdicts(maker.function, args)
         # Gradients of poses follow conventions, which show only where the values are poses.
-        if (word == "ok" or (word == "surrogate" and poses)) and _repeats(maker, other):
+        if words <= ({"ok", "surrogate"} if poses else {"ok"}) and _repeats(maker, other):
             return Domain(other)
     return Domain(None, near)
 
