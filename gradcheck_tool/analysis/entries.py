@@ -317,7 +317,7 @@ def _provided(m: Interpreter, base: State, receiver: Ref, life: ObjectLife, name
     held = life.filled(base, receiver)
     for other in life.providers(name, held) if STAND_IN in held else ():
         base, _ = _after(m, base, receiver, other)
-    return base
+    return life.opened(base, receiver, name) if STAND_IN in held else base
 
 
 def _filled(m: Interpreter, base: State, receiver: Ref, fillers: list[str]) -> State:

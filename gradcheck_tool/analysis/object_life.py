@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from gradcheck_tool.analysis.evidence import methods_of
 from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.records import Class, Dict, Instance, List
-from gradcheck_tool.domain.values import GRAPH, Symbol, Tup, unknown
+from gradcheck_tool.domain.values import GRAPH, NONE, Symbol, Tup, unknown
 from gradcheck_tool.interp.facts import BackwardRan
 from gradcheck_tool.interp.havoc import reachable
 from gradcheck_tool.ir import nodes as ir
@@ -47,13 +47,15 @@ _CLEARS = re.compile(r"(?:zero|clear|reset)_*grad|^grad$", re.IGNORECASE)
 class Touched:
     """The attributes that code reads, binds, and binds or changes, and those that it calls.
 
-    `fills` are those that hold, or whose parts hold, containers that it adds to, `takes` those that it binds
-    or changes otherwise, `data` those whose `.data` it reads. `clears` tells whether it names anything that
-    clears gradients, `differentiates` whether it calls `backward`.
+    `gives` are those that it binds to something, and not to None. `fills` are those that hold, or whose parts
+    hold, containers that it adds to, `takes` those that it binds or changes otherwise, `data` those whose
+    `.data` it reads. `clears` tells whether it names anything that clears gradients, `differentiates` whether
+    it calls `backward`.
     """
 
     reads: set[str] = field(default_factory=set)
     binds: set[str] = field(default_factory=set)
+    gives: set[str] = field(default_factory=set)
     fills: set[str] = field(default_factory=set)
     takes: set[str] = field(default_factory=set)
     writes: set[str] = field(default_factory=set)
@@ -67,6 +69,7 @@ class Touched:
         other = function.worked_out(_own if own else _of_others)
         self.reads |= other.reads
         self.binds |= other.binds
+        self.gives |= other.gives
         self.fills |= other.fills
         self.takes |= other.takes
         self.writes |= other.writes
@@ -85,6 +88,7 @@ class Touched:
             receivers = {i.dst for i in instrs if isinstance(i, ir.LoadName) and i.name == first}
             self.clears = self.clears or any(map(_clears, instrs))
             self.differentiates = self.differentiates or any(map(_differentiates, instrs))
+            nothing = {i.dst for i in instrs if isinstance(i, ir.Const) and i.value is None}
             held: dict[int, str] = {}
             for i in instrs:
                 if isinstance(i, ir.GetAttr) and (i.obj in receivers) is own:
@@ -92,6 +96,7 @@ class Touched:
                     self.reads.add(i.name)
                 elif isinstance(i, ir.SetAttr) and (i.obj in receivers) is own:
                     self.binds.add(i.name)
+                    self.gives |= {i.name} if i.src not in nothing else set()
             self.writes |= self.binds
             self.takes |= self.binds
             for i in instrs:
@@ -202,6 +207,24 @@ class ObjectLife:
                 found.append(other)
                 wanted -= given
         return found
+
+    def opened(self, s: State, receiver: Ref, name: str) -> State:
+        """The state in which nothing is known of what a method reads that is None until others set it.
+
+        It would fail otherwise: what is used as a module, an optimizer or a scaler has been set before.
+        """
+        mine = self.reach(name)
+        others = [touched for other, touched in self._methods.items() if other not in {*mine, "__init__"}]
+        wanted = {attribute for each in mine for attribute in self._methods[each].reads}
+        wanted -= {attribute for each in mine for attribute in self._methods[each].binds}
+        given = self._elsewhere.gives.union(*(other.gives for other in others))
+        unset = [each for each in wanted & given if s[receiver].attrs.get(each) == NONE]
+        if not unset:
+            return s
+        state = s.fork()
+        for attribute in unset:
+            del state.edit(receiver).attrs[attribute]
+        return state
 
     def differentiates(self, name: str) -> bool:
         """Does a method call `backward`, itself or in a method that it calls?"""
