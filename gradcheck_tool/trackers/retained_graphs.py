@@ -20,7 +20,7 @@ from gradcheck_tool.ir import syntax
 from gradcheck_tool.trackers.collecting import attributes_holding, handed_over, in_module, is_local, put_by
 from gradcheck_tool.trackers.events import GraphKept
 from gradcheck_tool.trackers.notes import RunNote, StoryNote
-from gradcheck_tool.trackers.spent_graphs import behind
+from gradcheck_tool.trackers.spent_graphs import behind, tensor_of
 from gradcheck_tool.trackers.step_windows import StepWindows
 
 if TYPE_CHECKING:
@@ -221,7 +221,7 @@ class RetainedGraphs(StepWindows):
             if s.after_body and not is_local(s, name):
                 self.shared.setdefault(key, False)
             self.put_beside(s, key, first)
-            is_tensor = s.get(added.value, Tensor) is not None
+            is_tensor = s.get(tensor_of(s, added.value), Tensor) is not None
             kept = GraphKept(site=site, container=name, value=text, kind="append", is_tensor=is_tensor)
             self._keep(s, key, kept, added.container)
 
@@ -245,9 +245,10 @@ class RetainedGraphs(StepWindows):
                 if ref not in roots or self.last.get(key) != ref:
                     self.used[key] = True
 
-    def _use(self, node: Ref) -> None:
+    def _use(self, node: Ref, *, but_sums: bool = False) -> None:
         for key in self.owners.get(node.id, ()):
-            self.used[key] = True
+            if not but_sums or key not in self.shown:
+                self.used[key] = True
 
     def on_path_ended(self, m: Interpreter, s: State, fact: PathEnded) -> None:
         """What was computed from kept values, or handed out, is used."""
@@ -297,7 +298,7 @@ class RetainedGraphs(StepWindows):
             if node is None or at.id in seen:
                 continue
             seen.add(at.id)
-            self._use(at)
+            self._use(at, but_sums=_is_differentiated(s, at))
             todo.extend(node.inputs)
 
     def on_run_ended(self, m: Interpreter, s: State, fact: RunEnded) -> None:
@@ -361,6 +362,12 @@ def _is_spent(s: State, start: Value) -> bool:
     """Has a backward freed a part of a graph, so that it cannot be differentiated again?"""
     nodes = [s[Ref(number)] for number in behind(s, start)] if isinstance(start, Ref) else []
     return any(node.freed and node.frees and not node.unsure_freed for node in nodes)
+
+
+def _is_differentiated(s: State, start: Value) -> bool:
+    """Has a backward gone through a part of a graph, which has most likely freed something there?"""
+    nodes = [s[Ref(number)] for number in behind(s, start)] if isinstance(start, Ref) else []
+    return any(node.freed and node.frees is None and not node.unsure_freed for node in nodes)
 
 
 def _parts(s: State, value: Value) -> tuple[Value, ...]:

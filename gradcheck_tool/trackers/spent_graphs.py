@@ -67,27 +67,32 @@ class SpentGraphs(StepWindows):
             # What is older than the container is kept by something else, and no longer by this.
             if isinstance(value, Ref) and value.id < added.container.id:
                 continue
-            if self.place.get(s, value) == key and self._is_spent(s, value, added.value, is_seen):
-                self.put_beside(s, key, _tensor_of(s, value))
+            spent = [
+                part
+                for part in _parts(s, value)
+                if self.place.get(s, value) == key and self._is_spent(s, part, added.value, is_seen)
+            ]
+            if spent:
+                self.put_beside(s, key, tensor_of(s, spent[0]))
                 kept = GraphKept(
                     site=fact.site,
                     story=handed_over(s),
                     container=name,
                     value=self.text(fact.site, added.value_node),
                     kind="append",
-                    is_tensor=s.get(added.value, Tensor) is not None,
+                    is_tensor=s.get(tensor_of(s, added.value), Tensor) is not None,
                     unless_set=attributes_holding(s, added.container),
                 )
                 self.events.setdefault(key, kept)
         self.place.set(s, added.value, key)
-        tensor = s.get(_tensor_of(s, added.value), Tensor)
+        tensor = s.get(tensor_of(s, added.value), Tensor)
         if tensor is not None and isinstance(tensor.grad_fn, Ref):
             self.keeper[tensor.grad_fn.id] = key
 
     def _is_spent(self, s: State, value: Value, other: Value, is_seen: bool) -> bool:
         """Has it a spent graph, not the `other` one's? `is_seen`: no other code empties the container."""
-        ref = _tensor_of(s, value)
-        tensor, added = s.get(ref, Tensor), s.get(_tensor_of(s, other), Tensor)
+        ref = tensor_of(s, value)
+        tensor, added = s.get(ref, Tensor), s.get(tensor_of(s, other), Tensor)
         if tensor is None or not tensor.requires_grad:
             return False
         if self.differentiated.get(s, ref):
@@ -147,9 +152,24 @@ def behind(s: State, start: Value | None) -> set[int]:
     return {ref.id for ref in (*nodes, *wholes) if isinstance(ref, Ref) and ref.id in s.heap}
 
 
-def _tensor_of(s: State, value: Value) -> Value:
+def tensor_of(s: State, value: Value) -> Value:
     """The tensor that a symbol stands for, where it is known to be one."""
     return s.memory.get(Symbol(("tensor", value)), value) if isinstance(value, Symbol) else value
+
+
+def _parts(s: State, value: Value) -> list[Value]:
+    """What a dictionary holds, or the items of something else that turned out to be tensors; or the value."""
+    table = s.get(value, Dict)
+    if table is not None:
+        return list(table.items.values())
+    items = [key.key[1] for key in s.memory if _is_item(key, value)] if isinstance(value, Symbol) else []
+    return [s.memory.get(item, item) for item in items] or [value]
+
+
+def _is_item(key: Symbol, whole: Value) -> bool:
+    """Does a key of the memory stand for the tensor that an item of something is?"""
+    item = key.key[1] if isinstance(key.key, tuple) and key.key[0] == "tensor" else None
+    return isinstance(item, Symbol) and isinstance(item.key, tuple) and item.key[:2] == ("item", whole)
 
 
 def _elements(s: State, container: Ref) -> list[Value]:

@@ -69,6 +69,8 @@ class GraphCollected(Rule):
                 event,
                 f"`{event.container}` collects `{event.value}` with its graph, and nothing "
                 "back-propagates what it collects",
-                f"collect `{with_method(event.value, 'detach()')}` (or `.item()`)",
+                f"collect `{with_method(event.value, 'detach()')}` (or `.item()`)"
+                if event.is_tensor
+                else f"detach what `{event.value}` holds before",
                 fix=self.unsafe_fix("Detach the value", detached),
             )

@@ -139,6 +139,33 @@ class Trainer:
     assert told(source.replace("append(loss)", "append(loss.item())")) == []
 
 
+OUTPUTS = """
+def run(step, loader, optimizer, finish):
+    outputs = []
+    for i, batch in enumerate(loader):
+        optimizer.zero_grad()
+        output = step(batch, i)
+        output["loss"].backward()
+        optimizer.step()
+        {keep}
+    return finish(outputs)
+"""
+
+
+@pytest.mark.parametrize(
+    ("keep", "codes"),
+    [
+        ("outputs.append(output)", ["GL602"]),
+        ('outputs.append({"loss": output["loss"], "batch": i})', ["GL602"]),
+        ('output["loss"] = output["loss"].detach(); outputs.append(output)', []),
+        ('outputs.append({"loss": output["loss"].item(), "batch": i})', []),
+        ('outputs.append(output["metrics"])', []),
+    ],
+)
+def test_a_differentiated_loss_is_spent_inside_of_what_is_kept(keep: str, codes: list[str]) -> None:
+    assert [finding.code for finding in told(OUTPUTS.format(keep=keep))] == codes
+
+
 def test_parts_of_one_result_have_one_graph() -> None:
     source = (
         START

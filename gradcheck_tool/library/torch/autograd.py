@@ -17,6 +17,7 @@ from gradcheck_tool.domain.values import (
     Symbol,
     Tup,
     Value,
+    fresh,
     unknown,
 )
 from gradcheck_tool.engine.errors import Raised
@@ -154,7 +155,7 @@ def _backward(
         _fill_groups(s, p, is_scaled=scaled)
     for root, with_gradient in zip(roots, p.given, strict=True):
         if s[root].requires_grad is None:
-            _has_a_graph(s, root, call.site, is_number=not with_gradient)
+            _has_a_graph(s, root, p, is_number=not with_gradient)
     m.tell(s, BackwardRan(p))
     states = run_functions(m, s, p)
     return [(st, NONE) for state in states for st in run_hooks(m, state, p)]
@@ -209,13 +210,15 @@ def _fill_groups(s: State, p: engine.BackwardPass, *, is_scaled: bool) -> None:
             s.edit(ref).backward_site = p.site
 
 
-def _has_a_graph(s: State, root: Ref, site: Any, *, is_number: bool) -> None:
+def _has_a_graph(s: State, root: Ref, p: engine.BackwardPass, *, is_number: bool) -> None:
     """What has been differentiated is the result of something, though nobody knows of what."""
     mine = s.edit(root)
     mine.requires_grad = True
     if mine.leaf is None and mine.grad_fn is None and mine.unsure_graph:
-        node = Node("unknown", mine.name, mine.site or site)
+        node = Node("unknown", mine.name, mine.site or p.site)
         node.inputs, node.frees = (unknown(),), None
+        if p.retain is False:
+            node.freed, node.freed_at, node.freed_site, node.freed_text = True, fresh(), p.site, p.text
         mine.leaf, mine.grad_fn, mine.unsure_graph = False, s.new(node), False
         if is_number and mine.shape is None:
             mine.shape = ()
