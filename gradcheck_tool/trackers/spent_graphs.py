@@ -97,12 +97,11 @@ class SpentGraphs(StepWindows):
             return False
         if self.differentiated.get(s, ref):
             return True
-        if (
-            tensor.grad_fn is None
-            or not is_seen
-            or numel_is_one(tensor.shape) is False
-            or not is_spent(s, tensor.grad_fn)
-        ):
+        if tensor.grad_fn is None or not is_seen:
+            return False
+        # What has many elements may be a state, whose weights a step changes while it is needed.
+        is_number = numel_is_one(tensor.shape) is not False
+        if not (is_spent(s, tensor.grad_fn) if is_number else is_freed(s, tensor.grad_fn)):
             return False
         return added is None or behind(s, tensor.grad_fn).isdisjoint(behind(s, added.grad_fn))
 

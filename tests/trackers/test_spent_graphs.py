@@ -139,6 +139,55 @@ class Trainer:
     assert told(source.replace("append(loss)", "append(loss.item())")) == []
 
 
+RECORDER = """
+import torch
+from torch import nn
+
+class Recorder:
+    def __init__(self, layer):
+        self.features = []
+        layer.register_forward_hook(self.hook)
+
+    def hook(self, module, inputs, output):
+        {keep}
+
+def main():
+    model = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 2))
+    recorder = Recorder(model[1])
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(300):
+        loss = model(torch.randn(5, 4)).pow(2).mean(){more}
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        {after}
+
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("keep", "more", "after", "codes"),
+    [
+        ("self.features.append(output)", "", "pass", ["GL602"]),
+        ("self.features.append(output.detach())", "", "pass", []),
+        ("self.features.append(output)", "", "recorder.features.clear()", []),
+        ("self.features.append(output)", "", "recorder.features = []", []),
+        (
+            "self.features.append(output)",
+            " + recorder.features[-1].abs().mean()",
+            "recorder.features = []",
+            [],
+        ),
+    ],
+)
+def test_what_a_hook_records_is_kept_with_its_graph(
+    keep: str, more: str, after: str, codes: list[str]
+) -> None:
+    program = RECORDER.format(keep=keep, more=more, after=after)
+    assert [finding.code for finding in told(program)] == codes
+
+
 OUTPUTS = """
 def run(step, loader, optimizer, finish):
     outputs = []
