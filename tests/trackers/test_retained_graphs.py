@@ -273,33 +273,6 @@ def test_losses_that_are_handed_out_are_for_the_caller_to_differentiate(
     assert findings(HANDED_OUT.format(keep=keep, end=f"print({result})")) == [(12, code)]
 
 
-TOTAL = """
-def train(net, optimizer, loader):
-    total = 0.0
-    for x in loader:
-        optimizer.zero_grad()
-        loss = net.calculate(x)
-        {backward}
-        optimizer.step()
-        total += loss
-    return total / len(loader)
-"""
-
-
-@pytest.mark.parametrize(
-    ("backward", "expected"),
-    [
-        ("loss.backward()", [(9, "GL601")]),
-        ("loss.backward(retain_graph=True)", []),
-        ("pass", []),
-    ],
-)
-def test_nobody_differentiates_a_total_of_what_has_been_differentiated(
-    backward: str, expected: list[tuple[int, str]]
-) -> None:
-    assert findings(TOTAL.format(backward=backward)) == expected
-
-
 def test_losses_that_are_differentiated_as_numbers_were_not_kept_to_be_shown() -> None:
     """The mistake is that their graphs are cut off, not that they are kept."""
     program = """

@@ -188,6 +188,33 @@ def test_what_a_hook_records_is_kept_with_its_graph(
     assert [finding.code for finding in told(program)] == codes
 
 
+TOTAL = """
+def train(net, optimizer, loader):
+    total = 0.0
+    for x in loader:
+        optimizer.zero_grad()
+        loss = net.calculate(x)
+        {backward}
+        optimizer.step()
+        total += loss
+    return total / len(loader)
+"""
+
+
+@pytest.mark.parametrize(
+    ("backward", "expected"),
+    [
+        ("loss.backward()", [(9, "GL601")]),
+        ("loss.backward(retain_graph=True)", []),
+        ("pass", []),
+    ],
+)
+def test_nobody_differentiates_a_total_of_what_has_been_differentiated(
+    backward: str, expected: list[tuple[int, str]]
+) -> None:
+    assert findings(TOTAL.format(backward=backward)) == expected
+
+
 OUTPUTS = """
 def run(step, loader, optimizer, finish):
     outputs = []
