@@ -244,7 +244,8 @@ def _call_unseen(
     inherited = call_inherited(m, s, receiver, name, call)
     if inherited is not None:
         return [(s, inherited)]
-    if name == "backward" and any(_may_have_graph(s, value) for value in call.args):
+    # A module that has such a method may differentiate more than what it is given.
+    if name == "backward" and (is_role(s, receiver) or any(_may_have_graph(s, value) for value in call.args)):
         forget_groups(s)
         forget_missing(s)
     return _call_other(s, obj, receiver, name, call)

@@ -161,14 +161,16 @@ def _parts(s: State, value: Value) -> list[Value]:
     table = s.get(value, Dict)
     if table is not None:
         return list(table.items.values())
-    items = [key.key[1] for key in s.memory if _is_item(key, value)] if isinstance(value, Symbol) else []
-    return [s.memory.get(item, item) for item in items] or [value]
+    items = [_item(key, value) for key in s.memory] if isinstance(value, Symbol) else []
+    return [s.memory.get(item, item) for item in items if item is not None] or [value]
 
 
-def _is_item(key: Symbol, whole: Value) -> bool:
-    """Does a key of the memory stand for the tensor that an item of something is?"""
-    item = key.key[1] if isinstance(key.key, tuple) and key.key[0] == "tensor" else None
-    return isinstance(item, Symbol) and isinstance(item.key, tuple) and item.key[:2] == ("item", whole)
+def _item(key: Value, whole: Value) -> Symbol | None:
+    """The item of something that turned out to be a tensor, where a key of the memory stands for that."""
+    made = key.key if isinstance(key, Symbol) else None
+    item = made[1] if isinstance(made, tuple) and made[0] == "tensor" else None
+    is_item = isinstance(item, Symbol) and isinstance(item.key, tuple) and item.key[:2] == ("item", whole)
+    return item if is_item else None
 
 
 def _elements(s: State, container: Ref) -> list[Value]:

@@ -85,3 +85,28 @@ def pull(out, data):
 @pytest.mark.parametrize("name", QUIET)
 def test_nothing_is_taken_for_a_backward_that_is_none(name: str) -> None:
     assert told(HEAD + QUIET[name]) == []
+
+
+WEIGHTED = """
+import torch
+from elsewhere import make
+
+class Trainer:
+    def __init__(self, names, decoders):
+        self.names = names
+        self.model = make(decoders)
+        self.optimizer = torch.optim.Adam(self.model.parameters())
+
+    def fit(self, loader):
+        for x, y in loader:
+            losses = torch.zeros(len(self.names))
+            for number, name in enumerate(self.names):
+                losses[number] = self.measure(self.model(x)[name], y)
+            self.optimizer.zero_grad()
+            self.model.backward(losses)
+            self.optimizer.step()
+"""
+
+
+def test_a_module_that_differentiates_itself_does_so_whatever_it_is_given() -> None:
+    assert told(WEIGHTED) == []
