@@ -203,7 +203,8 @@ class TargetDifferentiated(Rule):
 
     ## References
 
-    - [Reinforcement Learning: An Introduction, section 11.5](http://incompleteideas.net/book/the-book-2nd.html)
+    - [Reinforcement learning (DQN) tutorial](https://docs.pytorch.org/tutorials/intermediate/reinforcement_q_learning.html),
+      which computes the target under `torch.no_grad()`
     """
 
     code = "GL525"
