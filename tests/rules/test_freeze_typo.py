@@ -13,7 +13,7 @@ from tests.cases import (
     each,
 )
 from tests.open_programs import told
-from tests.running import events
+from tests.running import events, findings
 
 # Silent mistakes, and what corrects them.
 MISTAKES = {
@@ -198,3 +198,22 @@ class Prompted(nn.Module):
 @pytest.mark.parametrize(("kept", "count"), [("kept", 0), ("others", 1)])
 def test_what_a_module_keeps_itself_is_no_layer(kept: str, count: int) -> None:
     assert [finding.code for finding in told(HEAD + KEPT.format(kept=kept))] == ["GL316"] * count
+
+
+ASKED = """
+import torch
+from torch import nn
+def freeze(module):
+    if isinstance(module, {cls}):
+        module.requires_grad = False
+"""
+
+
+@pytest.mark.parametrize(("cls", "count"), [("nn.Module", 1), ("nn.Parameter", 0), ("torch.Tensor", 0)])
+def test_what_is_called_a_module_is_none_where_it_is_a_parameter(cls: str, count: int) -> None:
+    assert len(findings(ASKED.format(cls=cls))) == count
+
+
+def test_what_is_no_module_is_not_frozen_as_one() -> None:
+    program = ASKED.format(cls="nn.Module") + "    else:\n        module.requires_grad = False\n"
+    assert [line for line, _ in findings(program)] == [6]

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.records import Class, Instance
-from gradcheck_tool.domain.values import GRAPH, Const, Ref, Symbol, Value, unknown
+from gradcheck_tool.domain.values import GRAPH, Const, LibraryObject, Ref, Symbol, Value, unknown
 from gradcheck_tool.engine.earlier import assigning
 from gradcheck_tool.library.torch.graph_symbols import constant_symbol
 from gradcheck_tool.library.torch.module_names import MODULE_NAME
@@ -36,6 +36,13 @@ _NO_LAYER = re.compile(
     r"(?:^|_)(?:ema|env|hash|nms|pad|print|read|writ)"
 )
 
+# What a value may be asked to be, and whether it is no module where it is that.
+_CLASSES = {
+    LibraryObject("torch.nn.Module"): False,
+    LibraryObject("torch.nn.Parameter"): True,
+    LibraryObject("torch.Tensor"): True,
+}
+
 
 def note_layer(s: State, value: Value, name: str) -> None:
     """A module keeps a value, of which nothing else is known, and calls it."""
@@ -51,8 +58,14 @@ def note_layers(s: State, values: Iterable[Value]) -> None:
 
 def may_be_module(s: State, value: Value, name: str) -> bool:
     """Is something of which little is known a module: a layer that a module calls, or one by its name?"""
-    is_unknown = isinstance(value, Symbol) and value.kind is None
+    is_unknown = isinstance(value, Symbol) and value.kind is None and not _is_something_else(s, value)
     return is_unknown and (Symbol(("layer", value)) in s.memory or MODULE_NAME.search(name) is not None)
+
+
+def _is_something_else(s: State, value: Value) -> bool:
+    """Has this way asked for its class, and been told that it is a tensor, or no module?"""
+    answers = (s.path_condition.get(Symbol(("isinstance", value, cls), "bool")) for cls in _CLASSES)
+    return any(answer is is_other for answer, is_other in zip(answers, _CLASSES.values(), strict=True))
 
 
 def one_of_layers(s: State, value: Symbol) -> Symbol | None:
