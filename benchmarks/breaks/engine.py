@@ -7,6 +7,7 @@ from benchmarks.breaks.base import Break
 _BACKWARD = "gradcheck_tool/engine/backward.py"
 _WRITES = "gradcheck_tool/engine/writes.py"
 _EDGES = "gradcheck_tool/engine/edges.py"
+_EXPECTED = "gradcheck_tool/engine/expected.py"
 _GRADIENTS = "gradcheck_tool/engine/gradients.py"
 _OPERATIONS = "gradcheck_tool/engine/operations.py"
 _CUTS = "gradcheck_tool/engine/cuts.py"
@@ -183,14 +184,14 @@ BREAKS = [
     ),
     Break(
         "a gradient on top of one that was applied counts as the first",
-        _GRADIENTS,
+        _EXPECTED,
         '"used": "mixed",',
         '"used": "fresh",',
         ("tests/engine/test_gradients.py", "tests/library/torch/test_optimizers.py"),
     ),
     Break(
         "a gradient on top of zeros counts as the second",
-        _GRADIENTS,
+        _EXPECTED,
         '"zeroed": "fresh",',
         '"zeroed": "mixed",',
         ("tests/engine/test_gradients.py", "tests/library/torch/test_optimizers.py"),

@@ -10,8 +10,8 @@ BREAKS = [
     Break(
         "a running total that a pass has used counts as kept",
         f"{_TRACKERS}/retained_graphs.py",
-        "        for key in self.owners.get(node.id, ()):\n            self.used[key] = True\n",
-        "        pass\n",
+        "                self.used[key] = True\n\n    def on_path_ended(",
+        "                pass\n\n    def on_path_ended(",
         ("tests/trackers/test_retained_graphs.py",),
     ),
     Break(

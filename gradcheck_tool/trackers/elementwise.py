@@ -287,6 +287,8 @@ def _step(i: ir.Instr, names: dict[str, Any], regs: dict[int, Any], smooth: bool
         if i.name not in names and i.name not in MODULES:
             raise Unknown
         regs[i.dst] = names.get(i.name, Library())
+    elif isinstance(i, ir.Import) and {i.module.partition(".")[0], i.attribute or "torch"} <= MODULES:
+        regs[i.dst] = Library()
     elif isinstance(i, ir.StoreName):
         names[i.name] = regs[i.src]
     elif isinstance(i, ir.Copy):
