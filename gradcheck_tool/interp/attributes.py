@@ -122,6 +122,7 @@ def _property(s: State, value: Value | None) -> Instance | None:
 # What tuples have, and the sizes of tensors, which are tuples.
 _OF_TUPLES = frozenset({*dir(tuple), "numel"})
 _OF_NONE = frozenset(dir(None))
+_NAMES = frozenset({"__name__", "__qualname__"})
 # What numbers never have, of whatever library they are.
 _OF_TENSORS = frozenset({"backward", "detach", "grad_fn", "register_hook", "requires_grad_", "retain_grad"})
 
@@ -134,7 +135,8 @@ def get(m: Interpreter, s: State, obj: Value, name: str, site: Any) -> Outcomes:
     if known is not None:
         return known
     if isinstance(obj, LibraryObject):
-        return [(s, _CONSTANTS.get(f"{obj.name}.{name}") or LibraryObject(canonical(f"{obj.name}.{name}")))]
+        own = _name_of_class(obj) if name in _NAMES else _CONSTANTS.get(f"{obj.name}.{name}")
+        return [(s, own or LibraryObject(canonical(f"{obj.name}.{name}")))]
     if isinstance(obj, Symbol):
         kind = "data" if obj.kind == GRAPH and name in GRAPHLESS else obj.kind
         kind = "int" if kind is None and name in _SIZES else kind
@@ -171,6 +173,12 @@ def get(m: Interpreter, s: State, obj: Value, name: str, site: Any) -> Outcomes:
     return [(s, Method(obj, name))]
 
 
+def _name_of_class(library: LibraryObject) -> Const | None:
+    """What a library class is called (`type(module).__name__`); modules have their whole path for a name."""
+    last = library.name.rpartition(".")[2]
+    return Const(last) if last[:1].isupper() else None
+
+
 def raise_none(m: Interpreter, s: State, kind: str, value: NoGradient, site: Any, text: str) -> None:
     """A gradient that is None is used as if it were a tensor."""
     call = str(m.label(s, site.node))
@@ -187,7 +195,7 @@ def _get_record(m: Interpreter, s: State, obj: Ref, name: str, site: Any) -> Out
     if isinstance(record, Func):
         if name in record.attrs:
             return [(s, record.attrs[name])]
-        if name in ("__name__", "__qualname__"):
+        if name in _NAMES:
             return [(s, Const(record.function.name))]
         return [(s, Method(obj, name))]
     known = model_of(s, obj).get_attribute(m, s, obj, name, site)
@@ -244,7 +252,7 @@ def _get_class(s: State, obj: Ref, record: Class, name: str) -> Value:
         if wrapper is not None and wrapper.cls == LibraryObject("builtins.classmethod"):
             return Bound(obj, wrapper.attrs["#func"])
         return found
-    if name in ("__name__", "__qualname__"):
+    if name in _NAMES:
         return Const(record.name)
     if name == "__mro__":
         return Tup(record.mro, open=record.open)

@@ -120,3 +120,41 @@ def clipped(layer, total_norm):
     return total_norm(iter(layer.parameters())), torch.nn.utils.clip_grad_norm(layer.parameters(), 1.0)
 """
     assert [code for _, code in findings(source) if not code.startswith("GL9")] == []
+
+
+@pytest.mark.parametrize("name", ["m.__class__.__name__", "type(m).__name__", "type(m).__qualname__"])
+def test_a_layer_of_the_library_is_told_from_others_by_the_name_of_its_class(name: str) -> None:
+    """Weights that a network computes go to the modules of one class, which a loop finds by name."""
+    source = f"""
+import torch
+from torch import nn
+
+class Norm(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.features = features
+        self.weight = None
+    def forward(self, x):
+        return x * self.weight
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(3, 3)
+        self.norm = Norm(3)
+        self.style = nn.Linear(3, 3)
+    def forward(self, x, style):
+        assign(self.style(style), self)
+        return self.norm(self.first(x))
+
+def assign(values, model):
+    for m in model.modules():
+        if {name} == "Norm":
+            m.weight = values[:, : m.features]
+
+net = Net()
+net(torch.ones(2, 3), torch.ones(2, 3)).sum().backward()
+"""
+    exec(source, {})
+    assert findings(source) == []
+    assert [code for _, code in findings(source.replace('== "Norm"', '== "Linear"'))] == ["GL331"]
