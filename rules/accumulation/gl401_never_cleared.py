@@ -75,6 +75,8 @@ class Windows(Tracker):
     clearings = RunNote[tuple[int, int], LoopWay]()
     steps = RunNote[int, LoopWay]()
     twice = RunNote[tuple[int, str], tuple[AppliedAgain, int]]()
+    # The places of updates by hand.
+    by_hand = RunNote[int, bool]()
     # The calls of `zero_grad` that were carried out.
     ran = RunNote[int, bool]()
     # The units that call methods with nothing in them: subclasses fill them in, and may clear gradients.
@@ -104,6 +106,8 @@ class Windows(Tracker):
         way = loop_way(m.places, s, fact.site)
         if way is not None:
             self.steps[id(fact.site.node)] = way
+        if not fact.name:
+            self.by_hand[id(fact.site.node)] = True
         tensors: list[Tensor] = [s[p] for p in fact.parameters]
         twice = [t for t in tensors if t.grad_state in ("mixed", "mixed-used") and t.step_site is not None]
         if not twice or twice[-1].backward_site is None:
@@ -111,6 +115,8 @@ class Windows(Tracker):
         if not fact.name:
             self._applied_by_hand(twice[0], fact.site)
             return
+        if all(id(t.step_site.node) in self.by_hand for t in twice):
+            return  # the optimizer makes the steps: what else is added is an attack, which is taken back
         where, owner = twice[-1].backward_site, fact.name
         if _may_run_once(m.places, where) or _only_runs(m.places, where):
             return
@@ -197,9 +203,11 @@ class NeverCleared(Rule):
     (`optimizer.zero_grad()`, `model.zero_grad()`, `p.grad = None`, `p.grad.zero_()`, a helper, base
     class or framework that does it). Where in the iteration they are cleared does not matter, and
     several backward calls before one step (gradient accumulation) are fine. An update by hand, and a
-    total to which the gradient of an input is added, count as steps. A test's loop over data may have
-    one batch, and counts as run once. Nothing is reported in a test, or a function that reads a clock or how
-    much memory is taken, that neither shows, checks, keeps nor returns anything of what it trains.
+    total to which the gradient of an input is added, count as steps; not so what the program adds to
+    parameters that an optimizer steps (an attack on the weights, which is taken back). A test's loop
+    over data may have one batch, and counts as run once. Nothing is reported in a test, or a function
+    that reads a clock or how much memory is taken, that neither shows, checks, keeps nor returns
+    anything of what it trains.
 
     ## Why it is wrong
 

@@ -323,3 +323,40 @@ def test_nobody_uses_what_a_function_trains_that_only_measures(
 ) -> None:
     found = check_source(MEASURED.format(clock=clock, then=then), "speed.py", RULES)
     assert [finding.code for finding in found] == expected
+
+
+@pytest.mark.parametrize(("clears", "expected"), [("model.zero_grad()", []), ("pass", ["GL401"])])
+def test_what_an_attack_adds_to_the_weights_of_an_optimizer_is_no_step(
+    clears: str, expected: list[str]
+) -> None:
+    """Adversarial training adds the gradients at disturbed weights to the others, for one step."""
+    program = f"""
+import torch
+class Attack:
+    def __init__(self, model):
+        self.model = model
+        self.kept = {{}}
+    def attack(self):
+        for name, param in self.model.named_parameters():
+            self.kept[name] = param.data.clone()
+            param.data.add_(param.grad / torch.norm(param.grad))
+    def restore(self):
+        for name, param in self.model.named_parameters():
+            param.data = self.kept[name]
+def train(loader, model):
+    optimizer = torch.optim.AdamW(model.parameters())
+    attack = Attack(model)
+    for inputs in loader:
+        {clears}
+        model(inputs).sum().backward()
+        attack.attack()
+        model(inputs).sum().backward()
+        attack.restore()
+        optimizer.step()
+model = torch.nn.Linear(2, 1)
+train([torch.ones(4, 2)] * 3, model)
+"""
+    exec(program, {})
+    assert sorted({finding.code for finding in told(program)}) == expected
+    opened = program.replace("model = torch.nn.Linear(2, 1)\ntrain([torch.ones(4, 2)] * 3, model)\n", "")
+    assert sorted({finding.code for finding in told(opened)}) == expected
