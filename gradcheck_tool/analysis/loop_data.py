@@ -40,6 +40,21 @@ def is_loop_data(function: ir.Function, name: str, node: Any, usage: Usage | Non
     return usage is None or not (usage.called or "backward" in usage.attributes)
 
 
+def is_loop_element(function: ir.Function, node: Any) -> bool:
+    """Is what is stored an element, or part of one, that a loop goes through?"""
+    return id(node) in function.worked_out(_loop_elements)
+
+
+def _loop_elements(function: ir.Function) -> frozenset[int]:
+    """Where a function stores what loops go through: the places of the names, by identity."""
+    found: set[int] = set()
+    for head, loop in function.loops.items():
+        end = function.blocks[head].terminator
+        if isinstance(end, ir.ForIter):
+            found.update(_stored([function.blocks[at] for at in loop.blocks], end.dst))
+    return frozenset(found)
+
+
 def _loop_variables(function: ir.Function) -> frozenset[int]:
     """Where a function stores what loops that train go through: the places of the names, by identity."""
     graph = graph_of(function)

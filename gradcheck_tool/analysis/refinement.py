@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from gradcheck_tool.analysis.class_fit import is_option
 from gradcheck_tool.analysis.evidence import Evidence, Place
-from gradcheck_tool.analysis.loop_data import is_loop_data
+from gradcheck_tool.analysis.loop_data import is_loop_data, is_loop_element
 from gradcheck_tool.analysis.optimizer_roles import is_optimizer
 from gradcheck_tool.analysis.ordinary_use import is_module_class
 from gradcheck_tool.analysis.roles import Casting
 from gradcheck_tool.analysis.wrapped_modules import made_from
-from gradcheck_tool.domain.records import Class, Frame
-from gradcheck_tool.domain.values import Ref, Symbol, Value
+from gradcheck_tool.domain.records import Class, Frame, Instance
+from gradcheck_tool.domain.values import TRUE, Ref, Symbol, Value
+from gradcheck_tool.library.torch.module_tree import is_module
+from gradcheck_tool.library.torch.opaque_modules import AMONG_MODULES
 from gradcheck_tool.library.torch.settings import note_settings
 from gradcheck_tool.library.torch.unknown_layers import note_layer
 
@@ -64,6 +66,8 @@ class Refinement:
         usage = self.evidence.variable(s, place, name)
         if is_loop_data(frame.function, name, node, usage):
             return s, Symbol(value.key, "data")
+        if is_loop_element(frame.function, node) and _follows_module(s, frame.locals.get(name), value):
+            return s, value
         return self._refined(s, place, name, usage, value, node)
 
     def attribute(self, s: State, owner: Ref, name: str, value: Symbol, node: Any) -> tuple[State, Value]:
@@ -97,3 +101,12 @@ class Refinement:
             return s, value
         self._m.program.assume(*out.assumes)
         return out.state, made
+
+
+def _follows_module(s: State, before: Value | None, value: Symbol) -> bool:
+    """Has a loop gone through a module that is known? Others may be parts of it (`model.modules()`)."""
+    record = s.get(before, Instance)
+    if (record is None or not is_module(s, record)) and Symbol((AMONG_MODULES, before)) not in s.memory:
+        return False
+    s.memory[Symbol((AMONG_MODULES, value))] = TRUE
+    return True

@@ -38,6 +38,7 @@ from gradcheck_tool.library.torch.handed_losses import back_propagated
 from gradcheck_tool.library.torch.handed_optimizers import stepped_elsewhere
 from gradcheck_tool.library.torch.module_tree import is_module
 from gradcheck_tool.library.torch.opaque_modules import (
+    AMONG_MODULES,
     HAS_PARAMETERS,
     USES_PARAMETERS,
     call_opaque_function,
@@ -204,7 +205,7 @@ def _call_method(
         m.tell(s, Used(call.args[0], "clip", call.site))
     if name in COUNTS and obj.kind in (None, GRAPH):
         return [(s, Symbol(("call", obj, tuple(call.args)), "int"))]
-    if name in _OF_MODULES and _is_part(receiver):
+    if name in _OF_MODULES and _is_part(receiver) and Symbol((AMONG_MODULES, receiver)) not in s.memory:
         s.memory[receiver] = learned = opaque_module(s, receiver_text(call.site), call.site)
         m.program.assume(f"`{s[learned].name}` {HAS_PARAMETERS}")
         return m.call_method(s, learned, name, call.args, call.kwargs, call.site, call.text)

@@ -62,3 +62,32 @@ def test_what_else_a_loop_goes_through_may_have_a_graph(old: str, new: str) -> N
     term = "(slope - targets).abs().sum()"
     program = TRAINING.format(loop="x, y, targets", start=MARKED, term=term, create="")
     assert "GL803" not in [code for _, code in findings(program.replace(old, new))]
+
+
+WHOLES = """
+import torch
+from torchvision.models import resnet18
+
+model = resnet18()
+parameters = []
+for {target} in model.{listed}():
+    if isinstance(module, torch.nn.BatchNorm2d):
+        parameters += list(module.parameters(recurse=False))
+    else:
+        for p in module.parameters(recurse=False):
+            parameters.append(p)
+optimizer = torch.optim.SGD(parameters, lr=0.1)
+for inputs in [torch.ones(2, 3, 64, 64)] * 100:
+    {clears}
+    model(inputs).mean().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("target", "listed"), [("name, module", "named_modules"), ("module", "modules")])
+def test_the_parts_of_a_module_are_cleared_with_it(target: str, listed: str) -> None:
+    """After the module itself, a loop goes through parts of which nothing is known."""
+    program = WHOLES.format(target=target, listed=listed, clears="model.zero_grad()")
+    assert findings(program) == []
+    program = WHOLES.format(target=target, listed=listed, clears="pass")
+    assert [code for _, code in findings(program)] == ["GL401"]

@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     from gradcheck_tool.interp.api import Call, Interpreter, Outcomes
 
 CRITERION = "#criterion"
+# Marks what a loop goes through after a module that is known: it may be a part of that.
+AMONG_MODULES = "among modules"
 # What is assumed of an object whose class is not known and whose uses show a module.
 HAS_PARAMETERS = "has parameters that require a gradient"
 # What is assumed of a method of one whose class does not show it.
