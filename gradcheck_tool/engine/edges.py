@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gradcheck_tool.domain.events import ViewWrite
 from gradcheck_tool.domain.graph import Node, Storage, Tensor
-from gradcheck_tool.domain.values import ELSEWHERE, NONE, Ref, Symbol, Value, unknown
+from gradcheck_tool.domain.values import ELSEWHERE, NONE, TRUE, Ref, Symbol, Value, unknown
 from gradcheck_tool.engine.errors import FORBIDDING, Raised, story
 from gradcheck_tool.engine.tensors import APART
 
@@ -39,7 +39,17 @@ def history(s: State, ref: Ref) -> Value:
         return tensor.grad_fn
     if tensor.requires_grad and tensor.leaf:
         return NONE if tensor.grad_via_base else ref
-    return unknown(ELSEWHERE) if Symbol(("given-tensor", ref)) in s.memory else unknown()
+    return unknown(ELSEWHERE) if is_given(s, ref) else unknown()
+
+
+def note_given(s: State, ref: Ref) -> None:
+    """Whether a tensor has a graph, and which, is up to whoever gives the program its arguments."""
+    s.memory[Symbol(("given-tensor", ref))] = TRUE
+
+
+def is_given(s: State, ref: Ref) -> bool:
+    """Is a tensor an argument of which nothing is known, or computed from such alone?"""
+    return Symbol(("given-tensor", ref)) in s.memory
 
 
 def edges_of(s: State, refs: Sequence[Ref], *, is_recorded: bool = False) -> tuple[Value, ...]:

@@ -12,7 +12,15 @@ from gradcheck_tool.domain.events import InvalidTensorUse
 from gradcheck_tool.domain.graph import ConstantInput, Node, SavedTensor, SavingHooks, Storage, Tensor
 from gradcheck_tool.domain.values import NONE, Ref, Symbol, Text, Value, fresh
 from gradcheck_tool.engine.cuts import cut_off, cuts_of, doubtful_cuts, hand_on, write_off
-from gradcheck_tool.engine.edges import edge, edges_of, only_inference, requires, tracked
+from gradcheck_tool.engine.edges import (
+    edge,
+    edges_of,
+    is_given,
+    note_given,
+    only_inference,
+    requires,
+    tracked,
+)
 from gradcheck_tool.engine.errors import FORBIDDING, INFERENCE_SAVE, Raised, refused, story
 from gradcheck_tool.engine.tensors import APART, new_tensor, numel_is_one, promoted
 from gradcheck_tool.engine.writes import bump, check_write, rebase
@@ -248,6 +256,8 @@ class OpCall:
             self._lost(out, flows)
         elif out_rg is None:
             hand_on(s, out, self.everything)
+            if all(s[each].requires_grad is False or is_given(s, each) for each in self.everything):
+                note_given(s, ref)
         return ref
 
     def _lost(self, out: Tensor, flows: bool) -> None:

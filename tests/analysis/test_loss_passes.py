@@ -125,3 +125,16 @@ class Learner:
 def test_advantages_come_with_the_data() -> None:
     assert codes(HEAD + RATIO.format(cut=".detach()")) == ["GL501"]
     assert codes(HEAD + RATIO.format(cut="")) == []
+
+
+DISTILLED = """
+def kd_loss(student_logits, teacher_logits, T):
+    given = F.log_softmax(student_logits{student} / T, dim=1)
+    wanted = F.softmax(teacher_logits{teacher} / T, dim=1)
+    return F.kl_div(given, wanted, reduction="batchmean") * T * T
+"""
+
+
+def test_what_a_teacher_says_comes_with_the_data() -> None:
+    assert codes(HEAD + DISTILLED.format(student=".detach()", teacher="")) == ["GL501"]
+    assert codes(HEAD + DISTILLED.format(student="", teacher=".detach()")) == []

@@ -9,11 +9,11 @@ from gradcheck_tool.domain.graph import Tensor
 from gradcheck_tool.domain.values import (
     GRAPH,
     NONE,
-    TRUE,
     Ref,
     Symbol,
     Value,
 )
+from gradcheck_tool.engine.edges import note_given
 from gradcheck_tool.interp.constants import is_from_arguments
 from gradcheck_tool.interp.places import receiver_text
 from gradcheck_tool.library.torch.graph_symbols import cuts_behind, made_in_inference, node_of
@@ -41,7 +41,7 @@ def _standing_for(m: Interpreter, s: State, value: Symbol, site: Any) -> Ref:
         return known
     ref = engine.unknown_tensor(s, site)
     if is_from_arguments(s, value):
-        s.memory[Symbol(("given-tensor", ref))] = TRUE
+        note_given(s, ref)
     if value.kind == "data":
         tensor: Tensor = s[ref]
         tensor.requires_grad, tensor.leaf, tensor.unsure_graph = False, True, True
