@@ -24,6 +24,7 @@ from gradcheck_tool.domain.values import (
     Value,
     unknown,
 )
+from gradcheck_tool.engine import optable
 from gradcheck_tool.interp import attributes
 from gradcheck_tool.interp.facts import AttributeWritten
 from gradcheck_tool.interp.imports import module_variables, resolve_import
@@ -133,6 +134,9 @@ def hasattr_(m: Interpreter, s: State, call: Call) -> Result:
         # Numbers and texts have what Python gives them.
         return TRUE if hasattr(value.value, str(name.value)) else FALSE
     record, tensor = s.get(value, Instance), s.get(value, Tensor)
+    if isinstance(value, LibraryObject) and isinstance(name, Const):
+        # What is modelled is in PyTorch as it is modelled.
+        return TRUE if optable.find(f"{value.name}.{name.value}") is not None else asked
     if not isinstance(name, Const) or (record is None and tensor is None):
         return asked
     if model_of(s, value).has(s, value, str(name.value)):

@@ -43,6 +43,15 @@ def clipped(boxes):
 w = torch.ones(2, requires_grad=True)
 clipped(w * 2).sum().backward()
 """,
+    "what PyTorch has is there": """
+import torch
+import torch.nn.functional as F
+w = torch.ones(2, requires_grad=True)
+h = torch.exp(w)
+if not hasattr(F, "silu") or not hasattr(torch, "clamp"):
+    h += 1
+h.sum().backward()
+""",
     "no tensor has what it is not given": """
 import torch
 w = torch.ones(2, requires_grad=True)
