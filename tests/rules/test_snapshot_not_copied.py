@@ -110,6 +110,37 @@ def fit(model, target, loader, optimizer, criterion):
 """,
 }
 
+TARGETS = """
+import copy
+
+class Agent:
+    def __init__(self, net, make_net, lr):
+        self.net = net
+        self.target = {target}
+        self.opt = torch.optim.Adam(self.net.parameters(), lr=lr)
+
+    def learn(self, state, reward, later):
+        with torch.no_grad():
+            wanted = reward + 0.9 * self.target(later)
+        loss = F.mse_loss(self.net(state), wanted)
+        self.opt.zero_grad()
+        loss.backward()
+        self.opt.step()
+
+    def follow(self):
+        self.target.load_state_dict(self.net.state_dict())
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "count"),
+    [("net", 1), ("copy.deepcopy(net)", 0), ("make_net()", 0), ("nn.Sequential(net)", 0)],
+)
+def test_a_target_that_is_the_network_itself(target: str, count: int) -> None:
+    found = told(HEAD + TARGETS.format(target=target))
+    assert [finding.code for finding in found] == ["GL213"] * count
+    assert all("`self.target` and `self.net` are the same module" in finding.message for finding in found)
+
 
 @each(MISTAKES)
 def test_a_restored_alias_is_reported(program: Mistake) -> None:
