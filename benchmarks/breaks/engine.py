@@ -276,8 +276,8 @@ BREAKS = [
     Break(
         "what a constant was cut off from is forgotten",
         _CUTS,
-        "    if kind and alive:\n",
-        "    if False:\n",
+        "    if not alive:\n        return []\n    sources",
+        "    if True:\n        return []\n    sources",
         ("tests/engine/test_cuts.py",),
     ),
 ]

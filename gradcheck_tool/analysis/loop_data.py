@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 # What a unit that trains is given to train with.
 BATCH = re.compile(
     r"^(?:mini_?)?(?:batch(?:es|_\w+)?|data|inputs?|x|xs|x_?batch|y_?batch|y|ys|targets?|labels?|images?|imgs?|obs|"
-    r"observations?|actions?|adv|advantages?|returns|rewards?|dones?|next_(?:states?|obs)|transitions?|rollouts?|samples?|experiences?|"
-    r"masks?|real(?:_\w+)?|tokens|input_ids)$"
+    r"observations?|actions?|adv|advantages?|returns|rewards?|dones?|next_(?:states?|obs)|transitions?|rollouts?|"
+    r"samples?|experiences?|masks?|real(?:_\w+)?|tokens|input_ids)$"
 )
 # What a loop that trains calls in each round.
 _TRAINING = frozenset({"backward", "step"})

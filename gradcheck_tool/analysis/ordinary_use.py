@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 # What is called so comes with the data, and requires no gradient.
 _GIVEN = re.compile(
-    r"(?:^|_)(?:targets?|labels?|masks?|teacher|adv|advantages?|returns|rewards?|y|gt|true|truth|ind(?:ex|ices)|idx|ids?|lengths?|shape|edge_\w+|pos)\d?(?:_\w|$)"
+    r"(?:^|_)(?:targets?|labels?|masks?|teacher|adv|advantages?|returns|rewards?|y|gt|true|truth|ind(?:ex|ices)|idx|"
+    r"ids?|lengths?|shape|edge_\w+|pos)\d?(?:_\w|$)"
 )
 # What is called so is set, and not computed.
 _SETTING = re.compile(

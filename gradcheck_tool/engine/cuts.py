@@ -69,25 +69,34 @@ def _cut(
     s: State, before: tuple[GraphCut, ...], kind: str, refs: Sequence[Ref], site: Any, call: Any, out: Tensor
 ) -> tuple[GraphCut, ...]:
     cuts = [*before, *(cut for ref in refs for cut in cuts_of(s, ref))]
-    alive = [ref for ref in refs if s[ref].requires_grad and not s[ref].grad_via_base]
-    if kind and alive:
-        sources = tuple(s[ref].grad_fn or ref for ref in alive)
-        if kind == "no-grad" and s.off is not None and s.off[1] != s.frames[-1]:
-            site = s.off[0]
-        cuts.append(GraphCut(kind, s[alive[0]].name, call, site, sources, out.shape, out.storage))
+    cuts += _cut_now(s, kind, refs, site, call, out.shape, out.storage) if kind else ()
     return tuple(dict.fromkeys(cuts))[-MAX_CUTS:]
+
+
+def _cut_now(
+    s: State,
+    kind: str,
+    refs: Sequence[Ref],
+    site: Any,
+    call: Any,
+    shape: tuple[int | None, ...] | None = None,
+    storage: Ref | None = None,
+) -> list[GraphCut]:
+    """The cut off those of these tensors that require grad; none where none does."""
+    alive = [ref for ref in refs if s[ref].requires_grad and not s[ref].grad_via_base]
+    if not alive:
+        return []
+    sources = tuple(s[ref].grad_fn or ref for ref in alive)
+    if kind == "no-grad" and s.off is not None and s.off[1] != s.frames[-1]:
+        site = s.off[0]
+    return [GraphCut(kind, s[alive[0]].name, call, site, sources, shape, storage)]
 
 
 def cuts_of_result(
     s: State, kind: str, refs: Sequence[Ref], given: Iterable[GraphCut], site: Any, call: Any
 ) -> tuple[GraphCut, ...]:
     """What a result of unknown structure is cut off from: from these tensors now, and from what was given."""
-    cuts = list(given)
-    alive = [ref for ref in refs if s[ref].requires_grad]
-    if alive:
-        at = s.off[0] if s.off is not None and s.off[1] != s.frames[-1] else site
-        sources = tuple(s[ref].grad_fn or ref for ref in alive)
-        cuts.append(GraphCut(kind, s[alive[0]].name, call, at, sources, None))
+    cuts = [*given, *_cut_now(s, kind, refs, site, call)]
     return tuple(dict.fromkeys(cuts))[-MAX_CUTS:]
 
 

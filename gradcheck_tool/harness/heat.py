@@ -23,7 +23,7 @@ def small_heat(values: Tensor) -> list[list[float]]:
         values: sizes of errors, of any shape; NaN counts as the largest.
     """
     flat = values.detach().to("cpu", torch.float64).abs()
-    top = float(torch.nan_to_num(flat, nan=0.0, posinf=0.0).max()) if flat.numel() else 0.0
+    top = largest(values)
     scaled = torch.nan_to_num(flat / top if top else flat, nan=1.0, posinf=1.0)
     grid = scaled.reshape(-1, scaled.shape[-1]) if scaled.ndim else scaled.reshape(1, 1)
     if not grid.numel():

@@ -21,7 +21,6 @@ from gradcheck_tool import (
 )
 
 _CRITIC = re.compile(r"critic|critique|value|baseline|(?:^|_)vf?(?:_|$)", re.IGNORECASE)
-_LOSS = re.compile(r"loss|mse|huber|criterion", re.IGNORECASE)
 _LOG_PROB = re.compile(r"log_?probs?$")
 
 
@@ -83,7 +82,7 @@ class _Update(UpdateBody):
 
     def regresses(self, call: nodes.Call, value: int) -> bool:
         """Is it a loss of a value itself?"""
-        is_loss = _LOSS.search(self.name_of(call)) is not None
+        is_loss = self.LOSS.search(self.name_of(call)) is not None
         return is_loss and any(self.unwrapped(arg.value) == value for arg in call.args)
 
     def weighs(self, i: nodes.Instr, value: int) -> bool:
@@ -106,7 +105,7 @@ class _Update(UpdateBody):
 
 
 def _is_critic(name: str) -> bool:
-    return _CRITIC.search(name) is not None and _LOSS.search(name) is None
+    return _CRITIC.search(name) is not None and UpdateBody.LOSS.search(name) is None
 
 
 class BaselineDifferentiated(Rule):

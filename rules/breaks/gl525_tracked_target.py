@@ -20,7 +20,6 @@ from gradcheck_tool import (
     nodes,
 )
 
-_LOSS = re.compile(r"loss|mse|huber|criterion", re.IGNORECASE)
 _REWARD = re.compile(r"(?:^|_)(?:r|rs|rews?|rewards?)(?:_|$)", re.IGNORECASE)
 _DISCOUNT = re.compile(r"gamma|discount", re.IGNORECASE)
 _SQUARES = frozenset({"pow", "square"})
@@ -72,7 +71,7 @@ class _Update(UpdateBody):
     def compared(self) -> Iterator[tuple[nodes.Instr, int, int]]:
         """Losses, and squares of differences, with a value and what it is compared with, both ways round."""
         for i in self.recorded:
-            if isinstance(i, nodes.Call) and len(i.args) > 1 and _LOSS.search(self.name_of(i)):
+            if isinstance(i, nodes.Call) and len(i.args) > 1 and self.LOSS.search(self.name_of(i)):
                 one, other = (arg.value for arg in i.args[:2])
             elif (difference := self._squared(i)) is not None:
                 one, other = difference.left, difference.right

@@ -73,9 +73,9 @@ class Snapshots(Tracker):
             s[value].storage: s[value] for value in values if isinstance(value, Ref) and _is_entry(s, value)
         }
         memory: list[Ref] = [s[ref].storage for ref in fact.records]
-        changed = [at for at in memory if s[at].writer in _CHANGES and at.id not in self.edited]
         if len(taken) < len(values) or not memory or any(at not in taken for at in memory):
             return
+        changed = [at for at in memory if s[at].writer in _CHANGES and at.id not in self.edited]
         stale = [taken[at] for at in changed if taken[at].base_version != s[at].data]
         if stale:
             self._report(s, fact, stale[0])

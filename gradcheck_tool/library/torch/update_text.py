@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, ClassVar
 
 from gradcheck_tool.ir import nodes as ir
 from gradcheck_tool.library.torch.function_text import FunctionBody
@@ -19,7 +20,13 @@ _WITHOUT = frozenset({"inference_mode", "no_grad", "set_grad_enabled"})
 
 
 class UpdateBody(FunctionBody):
-    """The code of a function that computes losses, asked what these are computed from."""
+    """The code of a function that computes losses, asked what these are computed from.
+
+    Attributes:
+        LOSS: what functions that compute losses are called.
+    """
+
+    LOSS: ClassVar[re.Pattern[str]] = re.compile(r"loss|mse|huber|criterion", re.IGNORECASE)
 
     def __init__(self, function: ir.Function, *, of_class: bool = False) -> None:
         super().__init__(function, of_class=of_class)
